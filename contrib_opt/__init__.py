@@ -1,0 +1,12 @@
+"""The names of ``tf.contrib.opt``, on the TensorFlow that you have.
+
+``tf.contrib.opt.X`` is ``contrib_opt.X``. Importing this package loads TensorFlow
+and nothing else: Keras, SciPy and Estimator load when they are first used.
+"""
+
+from contrib_opt import schedules, tf114
+from contrib_opt.optimizers.lars import LARSOptimizer
+
+__version__ = "0.1.0"
+
+__all__ = ["LARSOptimizer", "schedules", "tf114"]

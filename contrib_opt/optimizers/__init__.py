@@ -1,0 +1,1 @@
+"""Update rules: a file an algorithm, named after it."""

@@ -1,0 +1,104 @@
+"""What every update rule shares: hyperparameters, checks, one update for two kinds.
+
+A rule subclasses `ContribOptimizer`, lists its hyperparameters and writes
+`_create_slots`, `_update_dense` and `_update_sparse`. The rest (`minimize`,
+`GATE_*`, slots, distribution, checkpoints) is `tf.compat.v1.train.Optimizer`'s.
+"""
+
+import tensorflow.compat.v1 as tf
+
+from contrib_opt.optimizers.gradients import checked_gradients
+from contrib_opt.optimizers.hyperparameters import evaluate
+from contrib_opt.optimizers.unwrap import tensorflow_variable, without_tpu_sum
+
+
+class ContribOptimizer(tf.train.Optimizer):
+    """A `tf.compat.v1.train.Optimizer` whose rule is written once.
+
+    For a subclass to write:
+      `_hyperparameters`: their names; `__init__` stores each one, as the user gave
+        it, in the attribute of that name with an underscore in front.
+      `_create_slots(var_list)`: as in the base class.
+      `_update_dense(grad, var)`: the update of a variable, ref or resource.
+      `_update_sparse(grad, var, indices)`: the update of the rows `indices`, which
+        are unique; `grad` has a row for each of them.
+    """
+
+    _hyperparameters = ()
+
+    def compute_gradients(self, loss, var_list=None, *args, **kwargs):
+        """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
+        if var_list is not None:
+            var_list = [tensorflow_variable(v) for v in tf.nest.flatten(var_list)]
+        return super(ContribOptimizer, self).compute_gradients(
+            loss, var_list, *args, **kwargs
+        )
+
+    def apply_gradients(self, grads_and_vars, *args, **kwargs):
+        """As in `tf.compat.v1.train.Optimizer`, but all or nothing.
+
+        Args:
+          grads_and_vars: list of (gradient, variable) pairs. A gradient is a Tensor
+            of its variable's shape and dtype, IndexedSlices, or None.
+          *args: see **kwargs.
+          **kwargs: `global_step`, `name` and the like, for the base class.
+
+        Returns:
+          The operation that applies the gradients; None in eager mode.
+
+        Raises:
+          ValueError: no variable has a gradient, or a gradient has another shape
+            or dtype than its variable.
+          InvalidArgumentError: IndexedSlices have an index out of range (when the
+            step runs). No variable and no slot has changed then.
+        """
+        pairs = [
+            (without_tpu_sum(g), tensorflow_variable(v)) for g, v in grads_and_vars
+        ]
+        pairs, checks = checked_gradients(pairs)
+        try:
+            with tf.control_dependencies(checks):
+                return super(ContribOptimizer, self).apply_gradients(
+                    pairs, *args, **kwargs
+                )
+        finally:
+            self._step_values = {}
+
+    def get_slot(self, var, name):
+        """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
+        return super(ContribOptimizer, self).get_slot(tensorflow_variable(var), name)
+
+    # The values of the callable hyperparameters while a step is built or run, so
+    # that each is called once a step and not once a variable.
+    _step_values = {}
+
+    def _prepare(self):
+        self._step_values = {
+            name: evaluate(getattr(self, "_" + name)) for name in self._hyperparameters
+        }
+
+    def _hyper(self, name):
+        """The value of hyperparameter `name` in this step, or now if outside one."""
+        if name in self._step_values:
+            return self._step_values[name]
+        return evaluate(getattr(self, "_" + name))
+
+    def _update_dense(self, grad, var):
+        raise NotImplementedError
+
+    def _update_sparse(self, grad, var, indices):
+        raise NotImplementedError
+
+    # The base class's four entry points become two.
+
+    def _apply_dense(self, grad, var):
+        return self._update_dense(grad, var)
+
+    def _resource_apply_dense(self, grad, var):
+        return self._update_dense(grad, var)
+
+    def _apply_sparse(self, grad, var):
+        return self._update_sparse(grad.values, var, grad.indices)
+
+    def _resource_apply_sparse(self, grad, var, indices):
+        return self._update_sparse(grad, var, indices)

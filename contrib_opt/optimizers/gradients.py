@@ -1,0 +1,73 @@
+"""Checks on gradients, before the first variable of a step is written."""
+
+import numbers
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+
+def checked_gradients(grads_and_vars):
+    """Refuses gradients that do not fit their variables.
+
+    Args:
+      grads_and_vars: list of (gradient, variable); a gradient is a Tensor,
+        IndexedSlices, array or None.
+
+    Returns:
+      The pair (grads_and_vars, checks): the same gradients, and the operations
+      that must have run before any variable is updated, for what only the running
+      graph knows (indices, and shapes that are unknown when it is built).
+
+    Raises:
+      ValueError: the shape or dtype of a gradient is not its variable's.
+      InvalidArgumentError: in eager mode, an index is out of range.
+    """
+    pairs, checks = [], []
+    for grad, var in grads_and_vars:
+        if isinstance(grad, tf.IndexedSlices):
+            checks += _check_indexed_slices(grad, var)
+        elif grad is not None:
+            if isinstance(grad, (np.ndarray, numbers.Number, list, tuple)):
+                grad = tf.convert_to_tensor(grad)
+            if tf.is_tensor(grad):
+                grad, dense_checks = _check_dense(grad, var)
+                checks += dense_checks
+        pairs.append((grad, var))
+    return pairs, checks
+
+
+def _check_dense(grad, var):
+    _check_type(grad.dtype, grad.shape, var, var.shape)
+    if grad.shape.is_fully_defined():
+        return grad, []
+    grad = tf.ensure_shape(grad, var.shape)
+    return grad, [grad.op]
+
+
+def _check_indexed_slices(grad, var):
+    _check_type(grad.dtype, grad.values.shape[1:], var, var.shape[1:])
+    rows = var.shape[0].value if hasattr(var.shape[0], "value") else var.shape[0]
+    if rows is None:
+        rows = tf.shape(var)[0]
+    rows = tf.cast(rows, grad.indices.dtype)
+    in_range = tf.reduce_all((grad.indices >= 0) & (grad.indices < rows))
+    message = "The gradient of {} has an index outside its rows; rows, indices:"
+    check = tf.debugging.Assert(
+        in_range, [message.format(var.name), rows, grad.indices]
+    )
+    return [] if check is None else [check]
+
+
+def _check_type(grad_dtype, grad_shape, var, var_shape):
+    if grad_dtype.base_dtype != var.dtype.base_dtype:
+        raise ValueError(
+            "The gradient of {} has dtype {}, the variable has {}; cast the "
+            "gradient.".format(
+                var.name, grad_dtype.base_dtype.name, var.dtype.base_dtype.name
+            )
+        )
+    if not grad_shape.is_compatible_with(var_shape):
+        raise ValueError(
+            "The gradient of {} has shape {}, which does not fit the variable's "
+            "{}.".format(var.name, grad_shape, var_shape)
+        )

@@ -1,0 +1,226 @@
+"""Layer-wise Adaptive Rate Scaling (LARS), for training with large batches.
+
+For a variable w with gradient g, where |.| is the Euclidean norm over the whole
+variable:
+
+    trust = eeta * |w| / (|g| + weight_decay * |w| + epsilon)
+            if |w| > 0 and |g| > 0, else 1
+    d  = learning_rate * trust * (g + weight_decay * w)
+    v <- momentum * v + d
+    w <- w - v                              (Nesterov: w <- w - (d + momentum * v))
+
+A variable whose name contains a string of `skip_list` gets plain momentum, without
+scaling or decay: d = learning_rate * g. So do the rows of a sparse gradient g
+(IndexedSlices), with rows of the same index summed first:
+
+    v[i] <- momentum * v[i] + g[i]
+    w[i] <- w[i] - learning_rate * v[i]
+                    (Nesterov: w[i] <- w[i] - learning_rate * (g[i] + momentum * v[i]))
+
+Symbols: w variable, g gradient, v velocity (the slot 'momentum'), eeta the LARS
+coefficient of the paper.
+
+Source: Y. You, I. Gitman, B. Ginsburg, "Large Batch Training of Convolutional
+Networks", https://arxiv.org/abs/1708.03888, as `tf.contrib.opt.LARSOptimizer` of
+TensorFlow 1.15 computes it. (1.12 to 1.14 computed something else:
+`contrib_opt.tf114`.)
+
+Deviations from TensorFlow 1.15, each a case in which it failed:
+- learning_rate and momentum may be callables, and Tensors of any float type.
+- Norms of float16 and bfloat16 tensors are summed in float32, and the step is
+  computed in float32 before it is rounded to the variable's type; in 1.15 a float16
+  norm above 65504 made the weights NaN.
+- `skip_list` given as one string is refused; 1.15 took its letters one by one.
+- A gradient of the wrong shape is refused; 1.15 broadcast it.
+"""
+
+import tensorflow.compat.v1 as tf
+
+from contrib_opt.optimizers.base import ContribOptimizer
+from contrib_opt.optimizers.hyperparameters import as_dtype, check_hyperparameter
+from contrib_opt.optimizers.kernels import run_kernel
+
+
+def compute_dtype(dtype):
+    """The type in which norms and rates are computed for variables of `dtype`."""
+    dtype = dtype.base_dtype
+    return tf.float32 if dtype in (tf.float16, tf.bfloat16) else dtype
+
+
+def l2_norm(x):
+    """|x|, a scalar; one pass over x and no temporary of its size."""
+    return tf.sqrt(2.0 * tf.nn.l2_loss(x))
+
+
+def layer_trust_ratio(w_norm, g_norm, weight_decay, eeta, epsilon):
+    """The trust ratio from the norms of a variable and of its gradient."""
+    ratio = eeta * w_norm / (g_norm + weight_decay * w_norm + epsilon)
+    both_positive = tf.logical_and(w_norm > 0.0, g_norm > 0.0)
+    return tf.where_v2(both_positive, ratio, tf.ones_like(ratio))
+
+
+def decayed_gradient(g, w, weight_decay):
+    """The gradient of the loss plus weight_decay / 2 * |w|^2."""
+    return g + weight_decay * w
+
+
+class LARSOptimizer(ContribOptimizer):
+    """Momentum with a learning rate for each layer, scaled by its trust ratio.
+
+    Use it when the batch is so large (1,000 examples and more) that plain momentum
+    diverges or generalizes badly, with a gradual warm-up, a learning rate scaled
+    linearly with the batch size and polynomial decay (`contrib_opt.schedules`).
+    The equations are at the top of this file, contrib_opt/optimizers/lars.py.
+
+    Works in `tf.compat.v1.Session` graphs, in eager mode, in `tf.function` (also
+    with `jit_compile=True`, where gradients must be dense: TensorFlow has no XLA
+    kernel for sparse momentum) and under distribution strategies. Each partition of
+    a partitioned variable counts as a variable of its own, with its own norm.
+    """
+
+    _hyperparameters = (
+        "learning_rate",
+        "momentum",
+        "weight_decay",
+        "eeta",
+        "epsilon",
+    )
+
+    def __init__(
+        self,
+        learning_rate,
+        momentum=0.9,
+        weight_decay=0.0001,
+        eeta=0.001,
+        epsilon=0.0,
+        name="LARSOptimizer",
+        skip_list=None,
+        use_nesterov=False,
+    ):
+        """Makes a LARS optimizer.
+
+        Each hyperparameter is a scalar: a number, a Tensor, a Variable, or a
+        callable without arguments that returns one of these. In eager mode it is
+        evaluated at each step.
+
+        Args:
+          learning_rate: the global learning rate, before it is scaled.
+          momentum: the part of the velocity that the next step keeps, at least 0.
+          weight_decay: coefficient of L2 regularization, at least 0.
+          eeta: the LARS coefficient, at least 0. eeta / weight_decay bounds the
+            trust ratio.
+          epsilon: added to the denominator of the trust ratio, at least 0.
+          name: name of the slot variables and operations.
+          skip_list: list of strings. A variable is neither scaled nor decayed if its
+            name contains one of them; for a convolutional network with batch
+            normalization, ['batch_normalization', 'bias'].
+          use_nesterov: whether to use Nesterov momentum.
+
+        Raises:
+          ValueError: momentum, weight_decay, eeta or epsilon is negative, or
+            skip_list is a string.
+        """
+        check_hyperparameter("learning_rate", learning_rate)
+        check_hyperparameter("momentum", momentum, minimum=0)
+        check_hyperparameter("weight_decay", weight_decay, minimum=0)
+        check_hyperparameter("eeta", eeta, minimum=0)
+        check_hyperparameter("epsilon", epsilon, minimum=0)
+        if isinstance(skip_list, (str, bytes)):
+            raise ValueError(
+                "skip_list must be a list of strings, got the string {0!r}; "
+                "write [{0!r}].".format(skip_list)
+            )
+        super(LARSOptimizer, self).__init__(use_locking=False, name=name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._weight_decay = weight_decay
+        self._eeta = eeta
+        self._epsilon = epsilon
+        self._skip_list = None if skip_list is None else list(skip_list)
+        self._use_nesterov = use_nesterov
+
+    def trust_ratio(self, grad, var):
+        """The factor by which LARS scales the learning rate of a variable.
+
+        Args:
+          grad: gradient of `var`, as `compute_gradients` returns it.
+          var: the variable, of any shape.
+
+        Returns:
+          A scalar Tensor, float64 for a float64 variable and float32 for all others;
+          1 for a skipped variable and for IndexedSlices.
+        """
+        dtype = compute_dtype(var.dtype)
+        if self._skips(var) or isinstance(grad, tf.IndexedSlices):
+            return tf.ones([], dtype)
+        return self._trust_ratio(tf.cast(grad, dtype), tf.cast(var, dtype))
+
+    def compute_lr(self, grad, var):
+        """The learning rate of one variable, and its gradient with weight decay.
+
+        Args:
+          grad: Tensor, the gradient of `var`, of the same shape.
+          var: the variable.
+
+        Returns:
+          A pair of Tensors: the scaled learning rate, a scalar, and the gradient
+          plus weight_decay * var, of the shape of `var`. Unscaled and without decay
+          for a skipped variable. Both are float32 for a half-precision variable
+          and have the variable's type for all others.
+        """
+        dtype = compute_dtype(var.dtype)
+        grad = tf.cast(tf.convert_to_tensor(grad), dtype)
+        learning_rate = as_dtype(self._hyper("learning_rate"), dtype)
+        if self._skips(var):
+            return learning_rate, grad
+        w = tf.cast(var, dtype)
+        weight_decay = as_dtype(self._hyper("weight_decay"), dtype)
+        return (
+            learning_rate * self._trust_ratio(grad, w),
+            decayed_gradient(grad, w, weight_decay),
+        )
+
+    def _skips(self, var):
+        return any(part in var.name for part in self._skip_list or ())
+
+    def _trust_ratio(self, g, w):
+        hyper = [
+            as_dtype(self._hyper(name), w.dtype)
+            for name in ("weight_decay", "eeta", "epsilon")
+        ]
+        return layer_trust_ratio(l2_norm(w), l2_norm(g), *hyper)
+
+    def _create_slots(self, var_list):
+        for var in var_list:
+            self._zeros_slot(var, "momentum", self._name)
+
+    def _update_dense(self, grad, var):
+        scaled_lr, grad = self.compute_lr(grad, var)
+        return self._apply_momentum(grad * scaled_lr, var, 1.0)
+
+    def _apply_momentum(self, grad, var, learning_rate):
+        """v <- momentum * v + grad; var <- var - learning_rate * v."""
+        return self._run_momentum_kernel(
+            "ApplyMomentum", grad, var, learning_rate, self._hyper("momentum")
+        )
+
+    def _update_sparse(self, grad, var, indices):
+        # Through TensorFlow's default float type, as in 1.15: for a float64 variable
+        # a Python number has float32 precision here.
+        learning_rate = tf.convert_to_tensor(self._hyper("learning_rate"))
+        momentum = tf.convert_to_tensor(self._hyper("momentum"))
+        return self._run_momentum_kernel(
+            "SparseApplyMomentum", grad, var, learning_rate, momentum, indices=indices
+        )
+
+    def _run_momentum_kernel(self, kernel, grad, var, learning_rate, momentum, **rows):
+        dtype = var.dtype.base_dtype
+        return run_kernel(
+            kernel,
+            {"var": var, "accum": self.get_slot(var, "momentum")},
+            lr=as_dtype(learning_rate, dtype),
+            grad=tf.cast(grad, dtype),
+            momentum=as_dtype(momentum, dtype),
+            use_nesterov=self._use_nesterov,
+            **rows
+        )

@@ -1,0 +1,1 @@
+"""The learning-rate schedules that LARS is used with."""
