@@ -1,0 +1,256 @@
+"""The suite that every optimizer of cases.py goes through, on numbers.
+
+The numbers are the references': see tests/golden/generate.py.
+"""
+
+import itertools
+import json
+import os
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from optimizers.cases import CASES, OPTIMIZERS, make
+from optimizers.problems import DENSE, LINEAR, SPARSE, STEPS, EagerRun, GraphRun, state
+
+GOLDEN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden")
+RECORDED_STEPS = (1, 4, STEPS)
+CHECKPOINT_STEP = 6
+# Relative to the largest number of the trajectory. The half types have 11 and 8 bits,
+# and each of a dozen steps rounds.
+TOLERANCE = {"float64": 1e-10, "float32": 1e-5, "float16": 1e-2, "bfloat16": 8e-2}
+
+RUNTIMES = {
+    "ref": lambda *run: GraphRun(*run, use_resource=False),
+    "resource": lambda *run: GraphRun(*run, use_resource=True),
+    "eager": lambda *run: EagerRun(*run, compiled=False),
+    "function": lambda *run: EagerRun(*run, compiled=True),
+}
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+every_optimizer = pytest.mark.parametrize("case", OPTIMIZERS, ids=lambda case: case.id)
+every_problem = pytest.mark.parametrize(
+    "problem", [DENSE, SPARSE], ids=lambda problem: problem.name
+)
+every_runtime = pytest.mark.parametrize("runtime", RUNTIMES)
+graph_or_eager = pytest.mark.parametrize("runtime", ["resource", "eager"])
+
+
+def golden(case, dtype, problem):
+    """The reference's numbers, and the tolerance within which ours must agree."""
+    recorded = np.load(os.path.join(GOLDEN, case.id + ".npz"))
+    key = dtype + "_" + problem.name
+    if key in recorded:
+        return recorded[key], TOLERANCE[dtype]
+    # A type that the reference could not train: as close to float32 as types allow.
+    single = recorded["float32_" + problem.name]
+    return single, max(TOLERANCE[dtype], TOLERANCE["float32"])
+
+
+def assert_close(actual, expected, tolerance):
+    np.testing.assert_allclose(
+        actual, expected, rtol=0, atol=tolerance * np.abs(expected).max()
+    )
+
+
+@every_case
+@every_problem
+@every_runtime
+@pytest.mark.parametrize("dtype", sorted(TOLERANCE))
+def test_trajectory_is_the_references(case, problem, runtime, dtype):
+    expected, tolerance = golden(case, dtype, problem)
+    run = RUNTIMES[runtime](problem, lambda: make(case), dtype)
+    done = 0
+    for row, step in enumerate(RECORDED_STEPS):
+        run.train(range(done, step))
+        assert_close(run.values(), expected[row], tolerance)
+        done = step
+
+
+@every_case
+@every_runtime
+def test_the_same_gradients_give_the_same_numbers_in_every_run(case, runtime):
+    """To the last bit; a network's gradients may differ in theirs (oneDNN's do)."""
+
+    def final():
+        run = RUNTIMES[runtime](LINEAR, lambda: make(case), "float32")
+        run.train(range(STEPS))
+        return run.values()
+
+    first = final()
+    np.testing.assert_array_equal(final(), first)
+    np.testing.assert_array_equal(final(), first)
+
+
+@every_case
+def test_names_are_the_references(case):
+    with open(os.path.join(GOLDEN, "names.json")) as lines:
+        names = json.load(lines)[case.id]
+    run = GraphRun(DENSE, lambda: make(case))
+    with run.graph.as_default():
+        assert run.optimizer.get_slot_names() == names["slots"]
+        assert [v.name for v in run.optimizer.variables()] == names["variables"]
+    assert run.optimizer.get_name() == case.theirs
+    assert run.train_op.name == case.theirs
+
+
+@every_case
+@pytest.mark.parametrize("runtime", ["ref", "resource"])
+def test_training_goes_on_from_the_references_checkpoint(case, runtime):
+    run = RUNTIMES[runtime](DENSE, lambda: make(case), "float32")
+    path = os.path.join(GOLDEN, "checkpoints", "{}-{}".format(case.id, CHECKPOINT_STEP))
+    with run.graph.as_default():
+        run.saver.restore(run.session, path)
+    assert run.session.run(run.global_step) == CHECKPOINT_STEP
+    run.train(range(CHECKPOINT_STEP, STEPS))
+    expected, tolerance = golden(case, "float32", DENSE)
+    assert_close(run.values(), expected[-1], tolerance)
+
+
+@every_case
+@pytest.mark.parametrize("restore", ["before_slots_exist", "after_slots_exist"])
+def test_object_based_checkpoint_in_eager_mode(case, restore, tmp_path):
+    def checkpoint(run):
+        return tf.train.Checkpoint(
+            optimizer=run.optimizer,
+            **{name.replace("/", "_"): v for name, v in run.variables.items()},
+        )
+
+    saved = EagerRun(DENSE, lambda: make(case))
+    saved.train(range(CHECKPOINT_STEP))
+    path = checkpoint(saved).save(str(tmp_path / "ckpt"))
+
+    run = EagerRun(DENSE, lambda: make(case))
+    if restore == "after_slots_exist":
+        run.train(range(2))
+    checkpoint(run).restore(path)
+    run.train(range(CHECKPOINT_STEP, STEPS))
+    expected, tolerance = golden(case, "float32", DENSE)
+    assert_close(run.values(), expected[-1], tolerance)
+
+
+KINDS = {
+    "tensor": lambda value: tf.constant(value),
+    "float64_tensor": lambda value: tf.constant(value, tf.float64),
+    "variable": lambda value: tf.Variable(value, use_resource=True, name="hyper"),
+    "callable": lambda value: lambda: value,
+    "callable_of_tensor": lambda value: lambda: tf.constant(value),
+    "numpy": lambda value: np.float32(value),
+}
+
+
+def evaluated_hyperparameters():
+    for case in OPTIMIZERS:
+        for name, kind in itertools.product(case.evaluated, KINDS):
+            id = "-".join([case.id, name, kind])
+            yield pytest.param(case, name, kind, id=id)
+
+
+@pytest.mark.parametrize("case, name, kind", list(evaluated_hyperparameters()))
+@every_problem
+@graph_or_eager
+def test_hyperparameter_may_be(case, name, kind, problem, runtime):
+    value = case.kwargs.get(name, 0.9)
+    run = RUNTIMES[runtime](
+        problem, lambda: make(case, **{name: KINDS[kind](value)}), "float32"
+    )
+    run.train(range(STEPS))
+    expected, tolerance = golden(case, "float32", problem)
+    assert_close(run.values(), expected[-1], tolerance)
+
+
+@pytest.mark.parametrize(
+    "case, name",
+    [
+        pytest.param(case, name, id=case.id + "-" + name)
+        for case in OPTIMIZERS
+        for name in case.evaluated
+    ],
+)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "function"])
+def test_callable_is_evaluated_at_each_step(case, name, compiled):
+    """A Variable behind a callable, changed half-way, acts as a graph's does."""
+    old, new = case.kwargs.get(name, 0.9), 0.25
+    hyper = tf.Variable(old, use_resource=True)
+    eager = EagerRun(
+        DENSE, lambda: make(case, **{name: lambda: hyper}), "float32", compiled
+    )
+    eager.train(range(4))
+    hyper.assign(new)
+    eager.train(range(4, STEPS))
+
+    def make_in_graph():
+        hyper = tf.get_variable("hyper", initializer=old, trainable=False)
+        return make(case, **{name: hyper})
+
+    graph = GraphRun(DENSE, make_in_graph)
+    graph.train(range(4))
+    with graph.graph.as_default():
+        for var in tf.global_variables():
+            if var.name == "hyper:0":
+                var.load(new, graph.session)
+    graph.train(range(4, STEPS))
+    assert_close(eager.values(), graph.values(), TOLERANCE["float32"])
+    unchanged, _ = golden(case, "float32", DENSE)
+    assert np.abs(eager.values() - unchanged[-1]).max() > 1e-3
+
+
+def misfits(var):
+    """Gradients that do not fit `var`, a float32 matrix with six rows."""
+    ones = np.ones(var.shape.as_list(), np.float32)
+    yield "dense shape", tf.constant(ones.T)
+    yield "scalar", tf.constant(1.0)
+    yield "dtype", tf.constant(ones.astype(np.float64))
+    yield "row shape", tf.IndexedSlices(tf.constant(ones[:2, :1]), tf.constant([0, 1]))
+    yield "index", tf.IndexedSlices(tf.constant(ones[:2]), tf.constant([0, 6]))
+    yield "negative", tf.IndexedSlices(tf.constant(ones[:2]), tf.constant([0, -1]))
+
+
+@every_optimizer
+@pytest.mark.parametrize("kind", [kind for kind, _ in misfits(tf.zeros([6, 3]))])
+@graph_or_eager
+def test_a_gradient_that_does_not_fit_changes_nothing(case, kind, runtime):
+    run = RUNTIMES[runtime](SPARSE, lambda: make(case), "float32")
+    run.train(range(4))
+    before = run.values()
+    misfit, good = run.variables["embedding/table"], run.variables["head/kernel"]
+
+    def apply():
+        grads_and_vars = [
+            (tf.ones_like(good), good),
+            (dict(misfits(misfit))[kind], misfit),
+        ]
+        return run.optimizer.apply_gradients(grads_and_vars)
+
+    with pytest.raises(
+        (ValueError, tf.errors.InvalidArgumentError), match="embedding/table"
+    ):
+        if runtime == "eager":
+            apply()
+        else:
+            with run.graph.as_default():
+                run.session.run(apply())
+    np.testing.assert_array_equal(run.values(), before)
+
+
+@every_optimizer
+@graph_or_eager
+def test_no_gradient_for_any_variable(case, runtime):
+    run = RUNTIMES[runtime](DENSE, lambda: make(case), "float32")
+    pairs = [(None, var) for var in run.variables.values()]
+    with pytest.raises(ValueError, match="No gradients provided for any variable"):
+        if runtime == "eager":
+            run.optimizer.apply_gradients(pairs)
+        else:
+            with run.graph.as_default():
+                run.optimizer.apply_gradients(pairs)
+
+
+@every_optimizer
+def test_variable_without_gradient_is_left_alone(case):
+    run = EagerRun(DENSE, lambda: make(case))
+    bias, kernel = run.variables["layer/bias"], run.variables["head/kernel"]
+    before = bias.numpy()
+    run.optimizer.apply_gradients([(None, bias), (tf.ones_like(kernel), kernel)])
+    np.testing.assert_array_equal(bias.numpy(), before)
+    assert len(state({"bias": bias}, run.optimizer)) == 1
