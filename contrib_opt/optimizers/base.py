@@ -30,9 +30,7 @@ class ContribOptimizer(tf.train.Optimizer):
         """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
         if var_list is not None:
             var_list = [tensorflow_variable(v) for v in tf.nest.flatten(var_list)]
-        return super(ContribOptimizer, self).compute_gradients(
-            loss, var_list, *args, **kwargs
-        )
+        return super().compute_gradients(loss, var_list, *args, **kwargs)
 
     def apply_gradients(self, grads_and_vars, *args, **kwargs):
         """As in `tf.compat.v1.train.Optimizer`, but all or nothing.
@@ -58,15 +56,24 @@ class ContribOptimizer(tf.train.Optimizer):
         pairs, checks = checked_gradients(pairs)
         try:
             with tf.control_dependencies(checks):
-                return super(ContribOptimizer, self).apply_gradients(
-                    pairs, *args, **kwargs
-                )
+                return super().apply_gradients(pairs, *args, **kwargs)
         finally:
             self._step_values = {}
 
     def get_slot(self, var, name):
         """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
-        return super(ContribOptimizer, self).get_slot(tensorflow_variable(var), name)
+        return super().get_slot(tensorflow_variable(var), name)
+
+    def _create_or_restore_slot_variable(self, variable, **kwargs):
+        # A checkpoint is restored outside of any strategy. The base class would make
+        # missing slots at once, on one device; inside the strategy it waits for
+        # `_create_slots`.
+        restore = super(ContribOptimizer, self)._create_or_restore_slot_variable
+        strategy = getattr(variable, "distribute_strategy", None)
+        if strategy is None or tf.distribute.has_strategy():
+            return restore(variable=variable, **kwargs)
+        with strategy.scope():
+            return restore(variable=variable, **kwargs)
 
     # The values of the callable hyperparameters while a step is built or run, so
     # that each is called once a step and not once a variable.

@@ -59,15 +59,14 @@ def _check_indexed_slices(grad, var):
 
 
 def _check_type(grad_dtype, grad_shape, var, var_shape):
-    if grad_dtype.base_dtype != var.dtype.base_dtype:
+    grad_dtype, var_dtype = grad_dtype.base_dtype, var.dtype.base_dtype
+    if grad_dtype != var_dtype:
         raise ValueError(
-            "The gradient of {} has dtype {}, the variable has {}; cast the "
-            "gradient.".format(
-                var.name, grad_dtype.base_dtype.name, var.dtype.base_dtype.name
-            )
+            f"The gradient of {var.name} has dtype {grad_dtype.name}, the variable has "
+            f"{var_dtype.name}: cast the gradient."
         )
     if not grad_shape.is_compatible_with(var_shape):
         raise ValueError(
-            "The gradient of {} has shape {}, which does not fit the variable's "
-            "{}.".format(var.name, grad_shape, var_shape)
+            f"The gradient of {var.name} has shape {grad_shape}, which does not fit "
+            f"the variable's {var_shape}."
         )

@@ -21,16 +21,14 @@ def check_hyperparameter(name, value, minimum=None):
     if not isinstance(value, numbers.Number):
         if value is None or isinstance(value, (str, bytes)):
             raise ValueError(
-                "{} must be a number, Tensor, Variable or callable, got {!r}.".format(
-                    name, value
-                )
+                f"{name} must be a number, Tensor, Variable or callable, got {value!r}."
             )
         if not tf.executing_eagerly():
             return
         known = tf.convert_to_tensor(value).numpy()
     # `not >=` rather than `<`: NaN is refused as well.
     if minimum is not None and not known >= minimum:
-        raise ValueError("{} must be {} or more, got {!r}.".format(name, minimum, value))
+        raise ValueError(f"{name} must be {minimum} or more, got {value!r}.")
 
 
 def evaluate(value):

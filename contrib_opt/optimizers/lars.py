@@ -127,10 +127,10 @@ class LARSOptimizer(ContribOptimizer):
         check_hyperparameter("epsilon", epsilon, minimum=0)
         if isinstance(skip_list, (str, bytes)):
             raise ValueError(
-                "skip_list must be a list of strings, got the string {0!r}; "
-                "write [{0!r}].".format(skip_list)
+                f"skip_list must be a list of strings, got the string {skip_list!r}; "
+                f"write [{skip_list!r}]."
             )
-        super(LARSOptimizer, self).__init__(use_locking=False, name=name)
+        super().__init__(use_locking=False, name=name)
         self._learning_rate = learning_rate
         self._momentum = momentum
         self._weight_decay = weight_decay
@@ -222,5 +222,5 @@ class LARSOptimizer(ContribOptimizer):
             grad=tf.cast(grad, dtype),
             momentum=as_dtype(momentum, dtype),
             use_nesterov=self._use_nesterov,
-            **rows
+            **rows,
         )

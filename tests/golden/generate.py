@@ -18,6 +18,7 @@ import os
 
 import numpy as np
 import tensorflow as tf
+
 from optimizers.cases import CASES
 from optimizers.problems import DENSE, SPARSE, STEPS, GraphRun
 
@@ -41,7 +42,7 @@ def record(case):
                     for use_resource in (False, True)
                 ]
             except TypeError as error:
-                print("{}: no {}, the reference raises {}".format(case.id, key, error))
+                print(f"{case.id}: no {key}, the reference raises {error}")
                 continue
             np.testing.assert_array_equal(ref, resource)
             kind = np.float64 if dtype == "float64" else np.float32

@@ -85,7 +85,7 @@ def typed(array, dtype):
     return array.astype(dtype) if array.dtype.kind == "f" else array
 
 
-class GraphRun(object):
+class GraphRun:
     """`problem` in a graph and session of its own, `make_optimizer()` on it.
 
     Attributes: `variables` by name, `optimizer`, `session`, `graph`, `train_op`.
@@ -133,7 +133,7 @@ class GraphRun(object):
         return _flat(self.session.run(state(self.variables, self.optimizer)))
 
 
-class EagerRun(object):
+class EagerRun:
     """`problem` in eager mode; with `compiled`, each step is one `tf.function`."""
 
     def __init__(self, problem, make_optimizer, dtype="float32", compiled=False):

@@ -6,6 +6,7 @@ Runs on TensorFlow 1.15, where both exist; elsewhere the golden numbers stand in
 import numpy as np
 import pytest
 import tensorflow as tf
+
 from optimizers.cases import CASES, make
 from optimizers.problems import STEPS, GraphRun, dense, sparse
 

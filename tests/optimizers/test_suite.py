@@ -10,6 +10,7 @@ import os
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+
 from optimizers.cases import CASES, OPTIMIZERS, make
 from optimizers.problems import DENSE, LINEAR, SPARSE, STEPS, EagerRun, GraphRun, state
 
@@ -98,7 +99,7 @@ def test_names_are_the_references(case):
 @pytest.mark.parametrize("runtime", ["ref", "resource"])
 def test_training_goes_on_from_the_references_checkpoint(case, runtime):
     run = RUNTIMES[runtime](DENSE, lambda: make(case), "float32")
-    path = os.path.join(GOLDEN, "checkpoints", "{}-{}".format(case.id, CHECKPOINT_STEP))
+    path = os.path.join(GOLDEN, "checkpoints", f"{case.id}-{CHECKPOINT_STEP}")
     with run.graph.as_default():
         run.saver.restore(run.session, path)
     assert run.session.run(run.global_step) == CHECKPOINT_STEP
