@@ -14,8 +14,8 @@
 The names are those of `tf.compat.v1.estimator`, and where TensorFlow has that module
 (1.15 to 2.15) they are its own objects. On later releases they come from
 tensorflow-estimator 2.15.0, the last one published, which
-`pip install 'contrib_opt[estimator]'` brings; importing this module without it raises
-ImportError. The first use of a name loads it; until then nothing is changed.
+`pip install 'contrib_opt[estimator]'` brings. The first use of a name loads it, or
+raises ImportError if it is not installed; until then nothing is changed.
 
 What differs from `tf.compat.v1.estimator`:
 - A distribution strategy over several CPU devices gets a session with that many.
@@ -29,8 +29,6 @@ What differs from `tf.compat.v1.estimator`:
 """
 
 from contrib_opt import _tf
-
-_tf.require_estimator()
 
 
 def __getattr__(name):

@@ -68,7 +68,7 @@ class ContribOptimizer(tf.train.Optimizer):
         # A checkpoint is restored outside of any strategy. The base class would make
         # missing slots at once, on one device; inside the strategy it waits for
         # `_create_slots`.
-        restore = super(ContribOptimizer, self)._create_or_restore_slot_variable
+        restore = super()._create_or_restore_slot_variable
         strategy = getattr(variable, "distribute_strategy", None)
         if strategy is None or tf.distribute.has_strategy():
             return restore(variable=variable, **kwargs)

@@ -38,23 +38,45 @@ def checked_gradients(grads_and_vars):
 
 def _check_dense(grad, var):
     _check_type(grad.dtype, grad.shape, var, var.shape)
-    if grad.shape.is_fully_defined():
+    if grad.shape.is_fully_defined() and var.shape.is_fully_defined():
         return grad, []
-    grad = tf.ensure_shape(grad, var.shape)
-    return grad, [grad.op]
+    checks = _check_running_shape(grad, var, tf.shape(var))
+    # An update kernel tells the graph optimizer that its inputs have one shape; the
+    # optimizer would then hold the check for true and take it out.
+    with tf.control_dependencies(checks):
+        return tf.reshape(grad, tf.shape(var)), checks
 
 
 def _check_indexed_slices(grad, var):
-    _check_type(grad.dtype, grad.values.shape[1:], var, var.shape[1:])
-    rows = var.shape[0].value if hasattr(var.shape[0], "value") else var.shape[0]
+    values = grad.values
+    _check_type(grad.dtype, values.shape[1:], var, var.shape[1:])
+    checks = []
+    if not (values.shape.is_fully_defined() and var.shape.is_fully_defined()):
+        rows = tf.shape(grad.indices)
+        wanted = tf.concat([rows, tf.shape(var)[1:]], axis=0)
+        checks = _check_running_shape(values, var, wanted)
+    rows = var.shape.as_list()[0] if var.shape.ndims else None
     if rows is None:
         rows = tf.shape(var)[0]
     rows = tf.cast(rows, grad.indices.dtype)
     in_range = tf.reduce_all((grad.indices >= 0) & (grad.indices < rows))
     message = "The gradient of {} has an index outside its rows; rows, indices:"
-    check = tf.debugging.Assert(
-        in_range, [message.format(var.name), rows, grad.indices]
+    return checks + _assert(in_range, message.format(var.name), rows, grad.indices)
+
+
+def _check_running_shape(tensor, var, wanted):
+    shape = tf.shape(tensor)
+    message = "The gradient of {} does not fit; its shape, and the one that would:"
+    # Filled up to one length, since a graph may not know the ranks either.
+    same = tf.equal(
+        tf.concat([shape, tf.fill(tf.shape(wanted), -1)], axis=0),
+        tf.concat([wanted, tf.fill(tf.shape(shape), -1)], axis=0),
     )
+    return _assert(tf.reduce_all(same), message.format(var.name), shape, wanted)
+
+
+def _assert(condition, *data):
+    check = tf.debugging.Assert(condition, data)
     return [] if check is None else [check]
 
 
