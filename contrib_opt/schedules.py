@@ -15,10 +15,10 @@ batches are trained with all three, the decay beginning where the warm-up ends:
     optimizer = contrib_opt.LARSOptimizer(rate)
     train_op = optimizer.minimize(loss, global_step=step)
 
-In a graph, `poly_decay` and `gradual_warmup` return a scalar float32 Tensor. In eager
-mode they return a callable without arguments, which reads the step each time and may
-be called inside a `tf.function`. Optimizers take either. `global_step` counts the
-steps already taken, so that the first step has the rate of global_step 0.
+In a graph, schedules are scalar float32 Tensors. In eager mode they are callables
+without arguments, which read the step at each call and may be called inside a
+`tf.function`. Optimizers take either. `global_step` counts the steps already taken, so
+that the first step has the rate of global_step 0.
 
 Sources: P. Goyal et al., "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour",
 https://arxiv.org/abs/1706.02677 (linear scaling, gradual warm-up); Y. You, I. Gitman,
@@ -108,13 +108,12 @@ def poly_decay(
     check_hyperparameter("start_step", start_step, minimum=0)
 
     def rate():
-        steps_decayed = tf.cast(global_step, tf.float32) - tf.cast(
-            start_step, tf.float32
-        )
+        start = as_dtype(start_step, tf.float32)
+        step = tf.maximum(tf.cast(global_step, tf.float32) - start, 0.0)
         return evaluate(
             tf.train.polynomial_decay(
                 as_dtype(evaluate(learning_rate), tf.float32),
-                tf.maximum(steps_decayed, 0.0),
+                step,
                 decay_steps,
                 end_learning_rate,
                 power,
@@ -161,7 +160,7 @@ def gradual_warmup(learning_rate, global_step, warmup_steps, initial_learning_ra
         target = as_dtype(evaluate(learning_rate), tf.float32)
         initial = as_dtype(initial_learning_rate, tf.float32)
         step = tf.cast(global_step, tf.float32)
-        steps = tf.cast(warmup_steps, tf.float32)
+        steps = as_dtype(warmup_steps, tf.float32)
         rising = initial + (target - initial) * (step / tf.maximum(steps, 1.0))
         return tf.where_v2(step < steps, rising, target)
 

@@ -9,11 +9,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import tensorflow as tf
 
-tf.compat.v1.enable_eager_execution()
+# Two CPUs, for the distribution strategies.
+tf.compat.v1.enable_eager_execution(
+    config=tf.compat.v1.ConfigProto(device_count={"CPU": 2})
+)
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
 if not tf.__version__.startswith("1."):
-    # Two CPUs for the distribution strategies; must precede the first operation.
+    # TensorFlow 2 wants them as logical devices, before the first operation.
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0],
         [tf.config.LogicalDeviceConfiguration()] * 2,

@@ -35,7 +35,7 @@ def run(program, folder):
         env=dict(os.environ, PYTHONPATH=ROOT),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        universal_newlines=True,
+        text=True,
         timeout=300,
     )
     assert result.returncode == 0, result.stdout

@@ -49,9 +49,10 @@ def _check_dense(grad, var):
 
 def _check_indexed_slices(grad, var):
     values = grad.values
-    _check_type(grad.dtype, values.shape[1:], var, var.shape[1:])
+    row_shapes = [values.shape[1:], var.shape[1:]]
+    _check_type(grad.dtype, row_shapes[0], var, row_shapes[1])
     checks = []
-    if not (values.shape.is_fully_defined() and var.shape.is_fully_defined()):
+    if not all(shape.is_fully_defined() for shape in row_shapes):
         rows = tf.shape(grad.indices)
         wanted = tf.concat([rows, tf.shape(var)[1:]], axis=0)
         checks = _check_running_shape(values, var, wanted)
