@@ -47,13 +47,18 @@ class ContribOptimizer(tf.train.Optimizer):
         Raises:
           ValueError: no variable has a gradient, or a gradient has another shape
             or dtype than its variable.
-          InvalidArgumentError: IndexedSlices have an index out of range (when the
-            step runs). No variable and no slot has changed then.
+          TypeError: a gradient cannot be made a Tensor.
+          RuntimeError: called in the cross-replica context of a strategy.
+          InvalidArgumentError: IndexedSlices have an index out of range, or a shape
+            that was unknown before does not fit (when the step runs).
+            No variable and no slot has changed then.
         """
         pairs = [
             (without_tpu_sum(g), tensorflow_variable(v)) for g, v in grads_and_vars
         ]
-        pairs, checks = checked_gradients(pairs)
+        checks = []
+        if not tf.distribute.in_cross_replica_context():
+            pairs, checks = checked_gradients(pairs)
         try:
             with tf.control_dependencies(checks):
                 return super().apply_gradients(pairs, *args, **kwargs)

@@ -1,8 +1,5 @@
 """Checks on gradients, before the first variable of a step is written."""
 
-import numbers
-
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 
@@ -10,8 +7,8 @@ def checked_gradients(grads_and_vars):
     """Refuses gradients that do not fit their variables.
 
     Args:
-      grads_and_vars: list of (gradient, variable); a gradient is a Tensor,
-        IndexedSlices, array or None.
+      grads_and_vars: list of (gradient, variable); a gradient is a Tensor or what can
+        be made one, IndexedSlices, or None.
 
     Returns:
       The pair (grads_and_vars, checks): the same gradients, and the operations
@@ -20,6 +17,7 @@ def checked_gradients(grads_and_vars):
 
     Raises:
       ValueError: the shape or dtype of a gradient is not its variable's.
+      TypeError: a gradient cannot be made a Tensor.
       InvalidArgumentError: in eager mode, an index is out of range.
     """
     pairs, checks = [], []
@@ -27,11 +25,8 @@ def checked_gradients(grads_and_vars):
         if isinstance(grad, tf.IndexedSlices):
             checks += _check_indexed_slices(grad, var)
         elif grad is not None:
-            if isinstance(grad, (np.ndarray, numbers.Number, list, tuple)):
-                grad = tf.convert_to_tensor(grad)
-            if tf.is_tensor(grad):
-                grad, dense_checks = _check_dense(grad, var)
-                checks += dense_checks
+            grad, dense_checks = _check_dense(tf.convert_to_tensor(grad), var)
+            checks += dense_checks
         pairs.append((grad, var))
     return pairs, checks
 

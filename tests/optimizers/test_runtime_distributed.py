@@ -216,3 +216,13 @@ def test_session_graph(rule, call):
                 assert f"CPU:{replica}" in parts["kernel"].device
             for first, second in session.run(slots):
                 assert (first == second).all() and first.any()
+
+
+@eager_only
+def test_apply_gradients_outside_of_a_replica_is_refused():
+    mirrored = strategy()
+    with mirrored.scope():
+        var = tf.Variable([1.0, 2.0], use_resource=True)
+        gradients = run_on(mirrored, lambda: tf.ones([2]))
+        with pytest.raises(RuntimeError, match="cross-replica context"):
+            make("lars").apply_gradients([(gradients, var)])

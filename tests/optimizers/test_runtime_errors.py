@@ -189,6 +189,33 @@ def test_no_gradient_for_any_variable(rule, graph):
         check()
 
 
+@pytest.mark.parametrize(
+    "gradient, error",
+    [
+        (np.ones([3], np.float32), "shape"),
+        (np.ones([2]), "dtype float64"),
+        ([1.0, 1.0, 1.0], "shape"),
+        (tf.Variable([1.0, 1.0, 1.0], use_resource=True), "shape"),
+        (1.0, "shape"),
+    ],
+    ids=["array", "float64 array", "list", "variable", "number"],
+)
+def test_bad_gradient_that_is_no_tensor(gradient, error):
+    variables, optimizer = make_variables(), make("lars")
+    before = variables["kernel"].numpy()
+    with pytest.raises(ValueError, match=f"gradient of bias.* has {error}"):
+        optimizer.apply_gradients(pairs(variables, gradient))
+    np.testing.assert_array_equal(variables["kernel"].numpy(), before)
+
+
+def test_gradient_given_as_an_array():
+    variables, optimizer = make_variables(), make("lars", weight_decay=0.0)
+    other, of_tensors = make_variables(), make("lars", weight_decay=0.0)
+    optimizer.apply_gradients(pairs(variables, np.array([1.0, 2.0], np.float32)))
+    of_tensors.apply_gradients(pairs(other, tf.constant([1.0, 2.0])))
+    np.testing.assert_array_equal(variables["bias"].numpy(), other["bias"].numpy())
+
+
 def test_loss_that_is_not_callable_in_eager_mode():
     variables, optimizer = make_variables(), make("lars")
     with pytest.raises((RuntimeError, ValueError), match="function"):
