@@ -1,7 +1,7 @@
 """The names of ``tf.contrib.opt``, on the TensorFlow that you have.
 
 ``tf.contrib.opt.X`` is ``contrib_opt.X``. Importing this package loads TensorFlow
-and nothing else: Keras, SciPy and Estimator load when they are first used.
+and nothing else: Estimator loads when it is first used.
 """
 
 from contrib_opt import estimator, schedules, tf114

@@ -29,9 +29,16 @@ _estimator_lock = threading.Lock()
 _estimator = None
 
 
+def has_estimator():
+    """Whether Estimator is installed. Loads nothing."""
+    return _TF_VERSION < (2, 16) or bool(
+        importlib.util.find_spec("tensorflow_estimator")
+    )
+
+
 def require_estimator():
     """Raises ImportError where Estimator is not installed. Loads nothing."""
-    if _TF_VERSION >= (2, 16) and not importlib.util.find_spec("tensorflow_estimator"):
+    if not has_estimator():
         raise ImportError(
             f"TensorFlow {tf.__version__} does not ship Estimator: "
             f"{_ESTIMATOR_EXTRA} brings it"

@@ -44,4 +44,6 @@ def __getattr__(name):
 
 
 def __dir__():
+    if not _tf.has_estimator():
+        return sorted(globals())
     return sorted(n for n in dir(_tf.estimator_namespace()) if not n.startswith("_"))

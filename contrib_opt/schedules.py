@@ -33,6 +33,7 @@ import tensorflow.compat.v1 as tf
 from contrib_opt.optimizers.hyperparameters import (
     as_dtype,
     check_hyperparameter,
+    check_scalar,
     evaluate,
 )
 
@@ -45,25 +46,26 @@ def linear_scaling(learning_rate, batch_size, base_batch_size=256):
     Args:
       learning_rate: the rate that is right for `base_batch_size`: a number, a scalar
         Tensor or Variable, or a callable without arguments that returns one of these.
-      batch_size: number of examples in a step, over all replicas.
-      base_batch_size: number of examples in a step, where `learning_rate` is right.
+      batch_size: examples in a step, over all replicas: a number, or a scalar Tensor.
+      base_batch_size: examples in a step, where `learning_rate` is right: the same.
 
     Returns:
-      A number for a number; otherwise, in a graph, a scalar float32 Tensor and, in
+      A number for numbers; otherwise, in a graph, a scalar float32 Tensor and, in
       eager mode, a callable that returns one.
 
     Raises:
       ValueError: learning_rate is negative, or a batch size is less than 1.
     """
     check_hyperparameter("learning_rate", learning_rate, minimum=0)
-    check_hyperparameter("batch_size", batch_size, minimum=1)
-    check_hyperparameter("base_batch_size", base_batch_size, minimum=1)
-    scale = batch_size / base_batch_size
-    if isinstance(learning_rate, numbers.Number):
-        return learning_rate * scale
+    check_scalar("batch_size", batch_size, minimum=1)
+    check_scalar("base_batch_size", base_batch_size, minimum=1)
+    arguments = (learning_rate, batch_size, base_batch_size)
+    if all(isinstance(argument, numbers.Number) for argument in arguments):
+        return learning_rate * batch_size / base_batch_size
 
     def rate():
-        return as_dtype(evaluate(learning_rate), tf.float32) * scale
+        tuned, size, base = [as_dtype(evaluate(a), tf.float32) for a in arguments]
+        return tuned * (size / base)
 
     return rate if tf.executing_eagerly() else rate()
 
@@ -102,10 +104,10 @@ def poly_decay(
     """
     check_hyperparameter("learning_rate", learning_rate, minimum=0)
     _check_global_step(global_step)
-    check_hyperparameter("decay_steps", decay_steps, minimum=1)
-    check_hyperparameter("end_learning_rate", end_learning_rate, minimum=0)
-    check_hyperparameter("power", power, minimum=0)
-    check_hyperparameter("start_step", start_step, minimum=0)
+    check_scalar("decay_steps", decay_steps, minimum=1)
+    check_scalar("end_learning_rate", end_learning_rate, minimum=0)
+    check_scalar("power", power, minimum=0)
+    check_scalar("start_step", start_step, minimum=0)
 
     def rate():
         start = as_dtype(start_step, tf.float32)
@@ -114,9 +116,9 @@ def poly_decay(
             tf.train.polynomial_decay(
                 as_dtype(evaluate(learning_rate), tf.float32),
                 step,
-                decay_steps,
-                end_learning_rate,
-                power,
+                as_dtype(decay_steps, tf.float32),
+                as_dtype(end_learning_rate, tf.float32),
+                as_dtype(power, tf.float32),
             )
         )
 
@@ -153,8 +155,8 @@ def gradual_warmup(learning_rate, global_step, warmup_steps, initial_learning_ra
     """
     check_hyperparameter("learning_rate", learning_rate, minimum=0)
     _check_global_step(global_step)
-    check_hyperparameter("warmup_steps", warmup_steps, minimum=0)
-    check_hyperparameter("initial_learning_rate", initial_learning_rate, minimum=0)
+    check_scalar("warmup_steps", warmup_steps, minimum=0)
+    check_scalar("initial_learning_rate", initial_learning_rate, minimum=0)
 
     def rate():
         target = as_dtype(evaluate(learning_rate), tf.float32)

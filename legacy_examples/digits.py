@@ -41,13 +41,18 @@ flags.DEFINE_integer("batch_size", 1024, "Images in a step.", lower_bound=1)
 flags.DEFINE_integer("steps", 300, "Steps to train, in all runs.", lower_bound=1)
 flags.DEFINE_integer("warmup_steps", 30, "Steps of gradual warm-up.", lower_bound=0)
 flags.DEFINE_integer("log_every", 10, "Steps from report to report.", lower_bound=1)
-flags.DEFINE_integer("seed", 0, "Seed of the weights and of the batches.")
+flags.DEFINE_integer("seed", 0, "Seed of weights and batches.", lower_bound=0)
 flags.DEFINE_string("model_dir", None, "Where to keep checkpoints and summaries.")
 flags.DEFINE_string("plot", None, "PNG file to draw the curves in.")
 flags.register_multi_flags_validator(
     ["steps", "warmup_steps"],
     lambda given: given["warmup_steps"] < given["steps"],
     message="--warmup_steps must be less than --steps.",
+)
+flags.register_validator(
+    "plot",
+    lambda path: not (path and os.path.isdir(path)),
+    message="--plot must name a file, not a folder.",
 )
 
 EXTRA = "pip install 'contrib_opt[examples]'"

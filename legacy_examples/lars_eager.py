@@ -7,11 +7,12 @@ Started again with the same --model_dir, it goes on from the last checkpoint.
 
 import tensorflow.compat.v1 as tf
 import tensorflow.compat.v2 as tf2
-from absl import app
+from absl import app, flags
 
 import digits
 
-FLAGS = digits.FLAGS
+FLAGS = flags.FLAGS
+flags.adopt_module_key_flags(digits)  # so that --help lists them
 SAVE_EVERY = 100  # steps
 
 

@@ -11,12 +11,13 @@ import tempfile
 
 import numpy as np
 import tensorflow.compat.v1 as tf
-from absl import app
+from absl import app, flags
 
 import digits
 from contrib_opt import estimator
 
-FLAGS = digits.FLAGS
+FLAGS = flags.FLAGS
+flags.adopt_module_key_flags(digits)  # so that --help lists them
 EVALUATE_EVERY = 50  # steps
 
 

@@ -9,11 +9,12 @@ import os
 
 import numpy as np
 import tensorflow.compat.v1 as tf
-from absl import app
+from absl import app, flags
 
 import digits
 
-FLAGS = digits.FLAGS
+FLAGS = flags.FLAGS
+flags.adopt_module_key_flags(digits)  # so that --help lists them
 SAVE_EVERY = 100  # steps
 
 

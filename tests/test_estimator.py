@@ -139,6 +139,12 @@ def test_first_use_names_the_missing_extra():
         from contrib_opt.estimator import Estimator  # noqa: F401
 
 
+@pytest.mark.skipif(INSTALLED, reason="tensorflow-estimator is installed")
+def test_dir_and_help_need_no_extra():
+    assert "Estimator" in contrib_opt.estimator.__doc__
+    assert dir(contrib_opt.estimator)
+
+
 @only_rebuilt
 def test_missing_package_is_told_apart(monkeypatch):
     from contrib_opt import _tf

@@ -147,7 +147,16 @@ def test_a_missing_package_is_named_before_the_training(module, flags, tmp_path)
     assert "step" not in process.stdout
 
 
-@pytest.mark.parametrize("flag", ["--optimizer=adam", "--warmup_steps=300"])
+@programs
+def test_help_lists_the_flags(program):
+    output = start(program, "--help").stdout
+    for flag in ("--optimizer", "--model_dir", "--plot", "--steps", "--batch_size"):
+        assert flag in output
+
+
+@pytest.mark.parametrize(
+    "flag", ["--optimizer=adam", "--warmup_steps=300", "--plot=.", "--seed=-1"]
+)
 def test_bad_flags_are_refused(flag):
     process = start("lars_session", flag)
     assert process.returncode != 0

@@ -54,8 +54,6 @@ def test_program(program, tmp_path):
     if "estimator" in program and not tf1 and not hasattr(tf.compat.v1, "estimator"):
         if importlib.util.find_spec("tensorflow_estimator") is None:
             pytest.skip("the extra 'estimator' is not installed")
-    if tf1 and "disable_v2" not in program:
-        program = "import tensorflow\ntensorflow.enable_v2_behavior()\n" + program
     run(program, tmp_path)
 
 

@@ -241,6 +241,19 @@ def test_lars_calls_the_schedule_at_each_step():
         (lambda s: schedules.poly_decay(0.1, s, 9, power=-2), "power.*got -2"),
         (lambda s: schedules.poly_decay(0.1, s, 9, start_step=-1), "start_step.*-1"),
         (lambda s: schedules.gradual_warmup(0.1, s, -1), "warmup_steps.*got -1"),
+        (
+            lambda s: schedules.gradual_warmup(0.1, s, lambda: 5),
+            "warmup_steps must be a number, Tensor or Variable, got",
+        ),
+        (
+            lambda s: schedules.gradual_warmup(0.1, s, [5, 6]),
+            "warmup_steps must be a scalar",
+        ),
+        (lambda s: schedules.linear_scaling(0.1, "256"), "batch_size must be a number"),
+        (
+            lambda s: schedules.gradual_warmup(lambda step: 0.1, s, 5),
+            "learning_rate must be callable without arguments",
+        ),
         (lambda s: schedules.gradual_warmup(0.1, object(), 1), "global_step.*object"),
         (lambda s: schedules.gradual_warmup(float("nan"), s, 1), "learning_rate.*nan"),
         (
@@ -258,3 +271,14 @@ def test_bad_input(call, message, graph):
     else:
         with pytest.raises(ValueError, match=message):
             call(tf.Variable(0, dtype=tf.int64))
+
+
+@all_modes
+def test_steps_and_batch_sizes_may_be_tensors(mode):
+    def schedule(step):
+        rate = schedules.linear_scaling(0.1, tf.constant(512), tf.constant(256))
+        rate = schedules.poly_decay(rate, step, tf.constant(10), tf.constant(0.0))
+        return schedules.gradual_warmup(rate, step, tf.constant(5))
+
+    wanted = expected_warmup(STEPS, expected_poly(STEPS, 0.2, 10), 5)
+    np.testing.assert_allclose(rates(schedule, mode), wanted, rtol=1e-6, atol=1e-9)

@@ -32,14 +32,15 @@ class ContribOptimizer(tf.train.Optimizer):
             var_list = [tensorflow_variable(v) for v in tf.nest.flatten(var_list)]
         return super().compute_gradients(loss, var_list, *args, **kwargs)
 
-    def apply_gradients(self, grads_and_vars, *args, **kwargs):
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None, **kwargs):
         """As in `tf.compat.v1.train.Optimizer`, but all or nothing.
 
         Args:
           grads_and_vars: list of (gradient, variable) pairs. A gradient is a Tensor
             of its variable's shape and dtype, IndexedSlices, or None.
-          *args: see **kwargs.
-          **kwargs: `global_step`, `name` and the like, for the base class.
+          global_step: variable to increment by one after the update, or None.
+          name: name of the operation that is returned.
+          **kwargs: what else the base class of the installed TensorFlow takes.
 
         Returns:
           The operation that applies the gradients; None in eager mode.
@@ -56,12 +57,13 @@ class ContribOptimizer(tf.train.Optimizer):
         pairs = [
             (without_tpu_sum(g), tensorflow_variable(v)) for g, v in grads_and_vars
         ]
+        global_step = tensorflow_variable(global_step)
         checks = []
         if not tf.distribute.in_cross_replica_context():
             pairs, checks = checked_gradients(pairs)
         try:
             with tf.control_dependencies(checks):
-                return super().apply_gradients(pairs, *args, **kwargs)
+                return super().apply_gradients(pairs, global_step, name, **kwargs)
         finally:
             self._step_values = {}
 
@@ -70,6 +72,7 @@ class ContribOptimizer(tf.train.Optimizer):
         return super().get_slot(tensorflow_variable(var), name)
 
     def _create_or_restore_slot_variable(self, variable, **kwargs):
+        variable = tensorflow_variable(variable)
         # A checkpoint is restored outside of any strategy. The base class would make
         # missing slots at once, on one device; inside the strategy it waits for
         # `_create_slots`.

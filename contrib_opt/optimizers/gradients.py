@@ -43,21 +43,29 @@ def _check_dense(grad, var):
 
 
 def _check_indexed_slices(grad, var):
-    values = grad.values
-    row_shapes = [values.shape[1:], var.shape[1:]]
-    _check_type(grad.dtype, row_shapes[0], var, row_shapes[1])
+    values, indices = grad.values, grad.indices
+    _check_type(grad.dtype, values.shape[1:], var, var.shape[1:])
+    if not (indices.dtype.is_integer and indices.shape.is_compatible_with([None])):
+        raise ValueError(
+            f"The gradient of {var.name} has indices of dtype {indices.dtype.name} and "
+            f"shape {indices.shape}; they must be integers, in one dimension."
+        )
+    if not values.shape[:1].is_compatible_with(indices.shape):
+        raise ValueError(
+            f"The gradient of {var.name} has values of shape {values.shape} and "
+            f"indices of shape {indices.shape}; there must be an index for each row."
+        )
     checks = []
-    if not all(shape.is_fully_defined() for shape in row_shapes):
-        rows = tf.shape(grad.indices)
-        wanted = tf.concat([rows, tf.shape(var)[1:]], axis=0)
+    if not all(s.is_fully_defined() for s in (values.shape, var.shape, indices.shape)):
+        wanted = tf.concat([tf.shape(indices), tf.shape(var)[1:]], axis=0)
         checks = _check_running_shape(values, var, wanted)
     rows = var.shape.as_list()[0] if var.shape.ndims else None
     if rows is None:
         rows = tf.shape(var)[0]
-    rows = tf.cast(rows, grad.indices.dtype)
-    in_range = tf.reduce_all((grad.indices >= 0) & (grad.indices < rows))
+    rows = tf.cast(rows, indices.dtype)
+    in_range = tf.reduce_all((indices >= 0) & (indices < rows))
     message = "The gradient of {} has an index outside its rows; rows, indices:"
-    return checks + _assert(in_range, message.format(var.name), rows, grad.indices)
+    return checks + _assert(in_range, message.format(var.name), rows, indices)
 
 
 def _check_running_shape(tensor, var, wanted):

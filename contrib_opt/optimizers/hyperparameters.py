@@ -1,34 +1,69 @@
 """Hyperparameters: numbers, Tensors, Variables or zero-argument callables."""
 
+import inspect
 import numbers
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 
 def check_hyperparameter(name, value, minimum=None):
     """Raises ValueError if `value` cannot be hyperparameter `name`.
 
-    What has no value yet, a callable or a Tensor of a graph, passes.
+    What has no value yet, a callable or a Tensor of a graph, is not compared with
+    `minimum`.
 
     Args:
       name: the argument's name, for the message.
       value: what the user gave for it.
       minimum: the least value that is allowed, or None.
     """
-    if callable(value):
+    if not callable(value):
+        check_scalar(
+            name, value, minimum, kinds="a number, Tensor, Variable or callable"
+        )
         return
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return  # Some builtins do not tell.
+    try:
+        signature.bind()
+    except TypeError:
+        raise ValueError(
+            f"{name} must be callable without arguments, got {value!r}; for a schedule "
+            f"of the step write {name}=lambda: schedule(global_step)."
+        ) from None
+
+
+def check_scalar(name, value, minimum=None, kinds="a number, Tensor or Variable"):
+    """As `check_hyperparameter`, where a callable is not allowed either."""
     known = value
-    if not isinstance(value, numbers.Number):
-        if value is None or isinstance(value, (str, bytes)):
-            raise ValueError(
-                f"{name} must be a number, Tensor, Variable or callable, got {value!r}."
-            )
-        if not tf.executing_eagerly():
-            return
-        known = tf.convert_to_tensor(value).numpy()
+    if not isinstance(value, numbers.Real):
+        dtype, size, known = _describe(value)
+        if dtype is None or not (dtype.is_floating or dtype.is_integer):
+            raise ValueError(f"{name} must be {kinds}, got {value!r}.")
+        if size not in (None, 1):
+            raise ValueError(f"{name} must be a scalar, got {value!r}.")
     # `not >=` rather than `<`: NaN is refused as well.
-    if minimum is not None and not known >= minimum:
+    if minimum is not None and known is not None and not known >= minimum:
         raise ValueError(f"{name} must be {minimum} or more, got {value!r}.")
+
+
+def _describe(value):
+    """The dtype, the number of elements and the value of `value`; None if unknown."""
+    is_tensor = tf.is_tensor(value) or hasattr(value, "assign")
+    if is_tensor and tf.executing_eagerly():
+        value, is_tensor = tf.convert_to_tensor(value).numpy(), False
+    if is_tensor:
+        shape = tf.TensorShape(value.shape)
+        size = shape.num_elements() if shape.is_fully_defined() else None
+        return tf.as_dtype(value.dtype).base_dtype, size, None
+    try:
+        array = np.asarray(value)
+        return tf.as_dtype(array.dtype), array.size, array
+    except (TypeError, ValueError):
+        return None, None, None
 
 
 def evaluate(value):
@@ -37,11 +72,12 @@ def evaluate(value):
 
 
 def as_dtype(value, dtype):
-    """`value` as a scalar Tensor of type `dtype`.
+    """`value`, of one element, as a scalar Tensor of type `dtype`.
 
     A Python number goes straight to `dtype`, so that 0.1 is exact to float64's
     precision for a float64 variable.
     """
     if isinstance(value, numbers.Number):
         return tf.constant(value, dtype)
-    return tf.cast(value, dtype)
+    scalar = tf.cast(value, dtype)
+    return scalar if scalar.shape.ndims == 0 else tf.reshape(scalar, [])

@@ -39,6 +39,7 @@ import tensorflow.compat.v1 as tf
 from contrib_opt.optimizers.base import ContribOptimizer
 from contrib_opt.optimizers.hyperparameters import as_dtype, check_hyperparameter
 from contrib_opt.optimizers.kernels import run_kernel
+from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
 def compute_dtype(dtype):
@@ -64,13 +65,36 @@ def decayed_gradient(g, w, weight_decay):
     return g + weight_decay * w
 
 
+def checked_skip_list(skip_list):
+    """`skip_list` as a list of strings; ValueError if it is none."""
+    if isinstance(skip_list, (str, bytes)):
+        raise ValueError(
+            f"skip_list must be a list of strings, got the string {skip_list!r}; "
+            f"write [{skip_list!r}]."
+        )
+    try:
+        parts = [] if skip_list is None else list(skip_list)
+    except TypeError:
+        parts = [None]
+    if not all(isinstance(part, str) for part in parts):
+        raise ValueError(f"skip_list must be a list of strings, got {skip_list!r}.")
+    return parts
+
+
 class LARSOptimizer(ContribOptimizer):
     """Momentum with a learning rate for each layer, scaled by its trust ratio.
 
     Use it when the batch is so large (1,000 examples and more) that plain momentum
     diverges or generalizes badly, with a gradual warm-up, a learning rate scaled
     linearly with the batch size and polynomial decay (`contrib_opt.schedules`).
-    The equations are at the top of this file, contrib_opt/optimizers/lars.py.
+
+        trust = eeta * |w| / (|g| + weight_decay * |w| + epsilon)
+        v <- momentum * v + learning_rate * trust * (g + weight_decay * w)
+        w <- w - v
+
+    for a variable w with gradient g; v is the slot 'momentum'. The equations for
+    Nesterov momentum, `skip_list` and sparse gradients, the source and the
+    deviations are at the top of this file, contrib_opt/optimizers/lars.py.
 
     Works in `tf.compat.v1.Session` graphs, in eager mode, in `tf.function` (also
     with `jit_compile=True`, where gradients must be dense: TensorFlow has no XLA
@@ -117,39 +141,42 @@ class LARSOptimizer(ContribOptimizer):
           use_nesterov: whether to use Nesterov momentum.
 
         Raises:
-          ValueError: momentum, weight_decay, eeta or epsilon is negative, or
-            skip_list is a string.
+          ValueError: a hyperparameter is no scalar, or callable only with arguments;
+            momentum, weight_decay, eeta or epsilon is negative; skip_list is not a
+            list of strings.
         """
         check_hyperparameter("learning_rate", learning_rate)
         check_hyperparameter("momentum", momentum, minimum=0)
         check_hyperparameter("weight_decay", weight_decay, minimum=0)
         check_hyperparameter("eeta", eeta, minimum=0)
         check_hyperparameter("epsilon", epsilon, minimum=0)
-        if isinstance(skip_list, (str, bytes)):
-            raise ValueError(
-                f"skip_list must be a list of strings, got the string {skip_list!r}; "
-                f"write [{skip_list!r}]."
-            )
+        skip_list = checked_skip_list(skip_list)
         super().__init__(use_locking=False, name=name)
         self._learning_rate = learning_rate
         self._momentum = momentum
         self._weight_decay = weight_decay
         self._eeta = eeta
         self._epsilon = epsilon
-        self._skip_list = None if skip_list is None else list(skip_list)
+        self._skip_list = skip_list
         self._use_nesterov = use_nesterov
 
     def trust_ratio(self, grad, var):
         """The factor by which LARS scales the learning rate of a variable.
 
         Args:
-          grad: gradient of `var`, as `compute_gradients` returns it.
+          grad: gradient of `var`, a Tensor or IndexedSlices.
           var: the variable, of any shape.
 
         Returns:
           A scalar Tensor, float64 for a float64 variable and float32 for all others;
           1 for a skipped variable and for IndexedSlices.
+
+        Raises:
+          ValueError: `var` has no gradient: `grad` is None.
         """
+        var = tensorflow_variable(var)
+        if grad is None:
+            raise ValueError(f"{var.name} has no gradient, and so no trust ratio.")
         dtype = compute_dtype(var.dtype)
         if self._skips(var) or isinstance(grad, tf.IndexedSlices):
             return tf.ones([], dtype)
@@ -168,6 +195,7 @@ class LARSOptimizer(ContribOptimizer):
           for a skipped variable. Both are float32 for a half-precision variable
           and have the variable's type for all others.
         """
+        var = tensorflow_variable(var)
         dtype = compute_dtype(var.dtype)
         grad = tf.cast(tf.convert_to_tensor(grad), dtype)
         learning_rate = as_dtype(self._hyper("learning_rate"), dtype)
@@ -181,7 +209,7 @@ class LARSOptimizer(ContribOptimizer):
         )
 
     def _skips(self, var):
-        return any(part in var.name for part in self._skip_list or ())
+        return any(part in var.name for part in self._skip_list)
 
     def _trust_ratio(self, g, w):
         hyper = [

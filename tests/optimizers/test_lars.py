@@ -103,17 +103,75 @@ def test_negative_hyperparameters_are_refused(cls, name, value):
 
 
 @BOTH
+@pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
+@pytest.mark.parametrize("name", ["learning_rate", "momentum", "weight_decay"])
+@pytest.mark.parametrize(
+    "value",
+    [None, "0.1", {}, object(), 1j, (), lambda: tf.constant("0.1")],
+    ids=["None", "str", "dict", "object", "complex", "tuple", "string_tensor"],
+)
+def test_hyperparameters_that_are_no_numbers_are_refused(cls, value, name, graph):
+    with tf.Graph().as_default() if graph else tf.init_scope():
+        value = value() if callable(value) else value
+        with pytest.raises(ValueError, match=f"{name} must be a "):
+            cls(**dict({"learning_rate": 0.1}, **{name: value}))
+
+
+@BOTH
+@pytest.mark.parametrize("graph", [False, True], ids=["eager", "graph"])
 @pytest.mark.parametrize("name", ["learning_rate", "momentum"])
-@pytest.mark.parametrize("value", [None, "0.1"])
-def test_hyperparameters_that_are_no_numbers_are_refused(cls, name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a number.*got {value!r}"):
-        cls(**dict({"learning_rate": 0.1}, **{name: value}))
+@pytest.mark.parametrize(
+    "make_value",
+    [lambda: [0.1, 0.2], lambda: np.ones(2), lambda: tf.constant([0.1, 0.2])],
+    ids=["list", "array", "tensor"],
+)
+def test_hyperparameters_are_scalars(cls, make_value, name, graph):
+    with tf.Graph().as_default() if graph else tf.init_scope():
+        with pytest.raises(ValueError, match=f"{name} must be a scalar"):
+            cls(**dict({"learning_rate": 0.1}, **{name: make_value()}))
+
+
+def test_an_array_is_compared_in_a_graph_as_well():
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="momentum must be 0 or more"):
+            contrib_opt.LARSOptimizer(0.1, momentum=np.array(-0.1))
+
+
+@BOTH
+def test_a_learning_rate_of_one_element_is_a_scalar(cls):
+    """1.15 took it, as long as each gradient was dense."""
+    steps = []
+    for rate in (0.5, tf.constant([0.5])):
+        w, scalar = variable(W), variable(1.0)
+        cls(rate).apply_gradients([(tf.ones_like(w), w), (tf.ones([]), scalar)])
+        steps.append(w.numpy())
+    np.testing.assert_array_equal(*steps)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["learning_rate", "momentum"])
+def test_a_callable_that_takes_the_step_is_refused_with_a_hint(cls, name):
+    hint = f"{name} must be callable without arguments.*{name}=lambda: schedule"
+    with pytest.raises(ValueError, match=hint):
+        cls(**dict({"learning_rate": 0.1}, **{name: lambda step: 0.1}))
 
 
 @BOTH
 def test_skip_list_given_as_a_string_is_refused(cls):
     with pytest.raises(ValueError, match=r"skip_list .* 'bias'; write \['bias'\]"):
         cls(0.1, skip_list="bias")
+
+
+@BOTH
+@pytest.mark.parametrize("value", [3, [3], [None], [b"bias"]])
+def test_skip_list_without_strings_is_refused(cls, value):
+    with pytest.raises(ValueError, match="skip_list must be a list of strings, got"):
+        cls(0.1, skip_list=value)
+
+
+def test_trust_ratio_without_a_gradient_is_refused():
+    with pytest.raises(ValueError, match="w.* has no gradient"):
+        contrib_opt.LARSOptimizer(0.1).trust_ratio(None, variable(W))
 
 
 @BOTH

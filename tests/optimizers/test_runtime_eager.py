@@ -288,6 +288,74 @@ def test_keras_variables(rule, which, mode):
     assert len(optimizer.variables()) == 2
 
 
+def trained_layer(keras, optimizer, steps, layer=None):
+    """A dense layer of `keras` after `steps` steps, and its losses."""
+    layer = layer or keras.layers.Dense(2)
+    losses = []
+    for _ in range(steps):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(layer(tf.ones([4, 3])) - 2.0))
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables))
+        losses.append(loss.numpy())
+    return layer, losses
+
+
+@pytest.mark.parametrize("which", KERAS)
+@pytest.mark.parametrize("built", ["unbuilt", "built", "stepped"])
+def test_checkpoint_with_a_keras_layer(built, which, tmp_path):
+    keras = keras_module(which)
+    optimizer = make("lars")
+    layer, _ = trained_layer(keras, optimizer, 3)
+    saved = tf.train.Checkpoint(layer=layer, optimizer=optimizer)
+    path = saved.save(str(tmp_path / "ckpt"))
+    _, wanted = trained_layer(keras, optimizer, 3, layer)
+
+    optimizer, layer = make("lars"), keras.layers.Dense(2)
+    if built == "built":
+        layer.build((None, 3))
+    elif built == "stepped":
+        trained_layer(keras, optimizer, 1, layer)
+    tf.train.Checkpoint(layer=layer, optimizer=optimizer).restore(path)
+    _, losses = trained_layer(keras, optimizer, 3, layer)
+    np.testing.assert_array_equal(losses, wanted)
+
+
+@pytest.mark.parametrize("which", KERAS)
+def test_keras_variables_in_trust_ratio_and_compute_lr(which):
+    keras = keras_module(which)
+    norm = keras.layers.BatchNormalization(name="batch_normalization")
+    norm.build((None, 3))
+    gamma = norm.trainable_variables[0]
+    gradient, weights = tf.constant([1.0, 2.0, 2.0]), np.ones(3)
+    ratio = 0.2 * np.sqrt(3) / (3 + 0.05 * np.sqrt(3))
+    optimizer = make("lars")
+    np.testing.assert_allclose(optimizer.trust_ratio(gradient, gamma), ratio, 1e-6)
+    rate, decayed = optimizer.compute_lr(gradient, gamma)
+    np.testing.assert_allclose(rate, 0.5 * ratio, 1e-6)
+    np.testing.assert_allclose(decayed, gradient + 0.05 * weights, 1e-6)
+
+    # Keras 3 calls the variable 'gamma', and TensorFlow 'batch_normalization/gamma'.
+    with tf.name_scope("model"):
+        layer = keras.Sequential([norm])
+        layer(tf.ones([2, 3]))
+    skipping = make("lars", skip_list=[gamma.name.split(":")[0]])
+    assert skipping.trust_ratio(gradient, gamma).numpy() == 1.0
+
+
+@pytest.mark.skipif(TF1, reason="Keras 3 is for TensorFlow 2.16 and later")
+def test_keras_3_variables_as_gradient_and_as_global_step():
+    keras = pytest.importorskip("keras", "3")
+    variables, optimizer = make_variables(), make("lars")
+    other, of_tensors = make_variables(), make("lars")
+    step = keras.Variable(0, dtype="int64")
+    accumulated = keras.Variable([1.0, 2.0])
+    optimizer.apply_gradients([(accumulated, variables["bias"])], step)
+    of_tensors.apply_gradients([(tf.constant([1.0, 2.0]), other["bias"])])
+    np.testing.assert_array_equal(variables["bias"].numpy(), other["bias"].numpy())
+    assert int(step.value) == 1
+
+
 # Object-based checkpoints.
 
 

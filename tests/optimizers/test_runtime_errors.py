@@ -16,6 +16,8 @@ BAD = {
     "dtype": lambda: tf.ones([2], tf.float64),
     "index": lambda: tf.IndexedSlices(tf.ones([1]), tf.constant([2])),
     "negative index": lambda: tf.IndexedSlices(tf.ones([1]), tf.constant([-1])),
+    "slice lengths": lambda: tf.IndexedSlices(tf.ones([3]), tf.constant([0, 1])),
+    "slice indices": lambda: tf.IndexedSlices(tf.ones([1]), tf.constant([0.0])),
     "slice dtype": lambda: tf.IndexedSlices(tf.ones([1], tf.float64), tf.constant([0])),
     "slice shape": lambda: tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0])),
 }
@@ -27,6 +29,8 @@ SAYS = {
     "dtype": "float64",
     "index": "2",
     "negative index": "-1",
+    "slice lengths": "3",
+    "slice indices": "float32",
     "slice dtype": "float64",
     "slice shape": "2",
 }
@@ -189,18 +193,40 @@ def test_no_gradient_for_any_variable(rule, graph):
         check()
 
 
+class ArrayLike:
+    """As a pandas Series or an array of another framework."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(self.size, dtype or np.float32)
+
+
 @pytest.mark.parametrize(
     "gradient, error",
     [
+        (ArrayLike(3), "shape"),
+        (range(2), "dtype int32"),
+        ("abc", "dtype string"),
         (np.ones([3], np.float32), "shape"),
         (np.ones([2]), "dtype float64"),
         ([1.0, 1.0, 1.0], "shape"),
         (tf.Variable([1.0, 1.0, 1.0], use_resource=True), "shape"),
         (1.0, "shape"),
     ],
-    ids=["array", "float64 array", "list", "variable", "number"],
+    ids=[
+        "array-like",
+        "range",
+        "string",
+        "array",
+        "float64 array",
+        "list",
+        "variable",
+        "number",
+    ],
 )
-def test_bad_gradient_that_is_no_tensor(gradient, error):
+def test_bad_gradient_of_another_kind(gradient, error):
     variables, optimizer = make_variables(), make("lars")
     before = variables["kernel"].numpy()
     with pytest.raises(ValueError, match=f"gradient of bias.* has {error}"):
