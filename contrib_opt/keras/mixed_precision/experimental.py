@@ -4,13 +4,27 @@ import tensorflow as tf
 
 from contrib_opt.keras.mixed_precision import releases
 
-__all__ = ["LossScaleOptimizer"]
+__all__ = [
+    "LossScaleOptimizer",
+    "Policy",
+    "get_layer_policy",
+    "global_policy",
+    "set_policy",
+]
+
+
+def _namespace():
+    if releases.THEIRS:
+        return tf.keras.mixed_precision.experimental
+    # Only now, since it needs `tf.keras`.
+    from contrib_opt.keras.mixed_precision import policy
+
+    return policy
+
+
+__getattr__ = releases.attribute(__name__, __all__, _namespace)
 
 if releases.OURS:
     from contrib_opt.keras.mixed_precision.loss_scale_optimizer import (
         ExperimentalLossScaleOptimizer as LossScaleOptimizer,
-    )
-else:
-    __getattr__ = releases.attribute(
-        __name__, __all__, lambda: tf.keras.mixed_precision.experimental
     )

@@ -49,14 +49,15 @@ def register_with_loaded():
     """Makes the classes known to `load_model` of each Keras that is loaded."""
     from contrib_opt.keras.mixed_precision import loss_scale_optimizer as ours
 
-    for keras in _loaded():
+    for keras in loaded():
         kinds = ["keras3"] if _is_keras_3(keras) else ["keras2_legacy", "keras2"]
         for kind in kinds:
             _concrete(ours.LossScaleOptimizer, keras, kind)
             _concrete(ours.ExperimentalLossScaleOptimizer, keras, kind)
 
 
-def _loaded():
+def loaded():
+    """The modules `keras` and `tf_keras`, as far as the program has imported them."""
     modules = [sys.modules.get(name) for name in _NAMES]
     return [module for module in modules if hasattr(module, "optimizers")]
 
@@ -84,13 +85,12 @@ def _kind(keras, optimizer):
 
 
 def _keras_that_wrote(config):
-    inner = config.get("config", {})
-    loaded = _loaded()
+    inner, candidates = config.get("config", {}), loaded()
     if "loss_scale_factor" in inner:
-        loaded = [keras for keras in loaded if _is_keras_3(keras)]
+        candidates = [keras for keras in candidates if _is_keras_3(keras)]
     elif "is_legacy_optimizer" in inner or "legacy" in config.get("module", ""):
-        loaded = [keras for keras in loaded if not _is_keras_3(keras)]
-    return loaded[0] if len(loaded) == 1 else tf.keras
+        candidates = [keras for keras in candidates if not _is_keras_3(keras)]
+    return candidates[0] if len(candidates) == 1 else tf.keras
 
 
 def _base(keras, kind):

@@ -10,18 +10,18 @@ OURS = _VERSION >= (2, 9)
 
 
 def attribute(module, names, namespace):
-    """The function `__getattr__` of `module`, on a TensorFlow where it has no classes.
+    """The function `__getattr__` of `module`, for what it does not define itself.
 
     Args:
       module: the name of the module.
-      names: what it would define.
-      namespace: function that returns the part of `tf.keras` with the real ones.
+      names: what it lets import.
+      namespace: function that returns the module to look in.
     """
 
     def get(name):
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        if not THEIRS:
+        if not THEIRS and not OURS:
             raise ImportError(
                 f"{module}.{name} needs TensorFlow 2.4 or later. "
                 f"TensorFlow {tf.__version__} has only its own "
