@@ -207,12 +207,8 @@ def test_slots(kind, name, kwargs, slots):
     variables = [tf.Variable([1.0, 2.0], name="x"), tf.Variable([1.0, 2.0], name="x")]
     optimizer.get_scaled_loss(tf.constant(1.0))
     optimizer.get_unscaled_gradients([])
-    optimizer.apply_gradients(
-        [
-            (tf.constant([0.0, 1.0]), variables[0]),
-            (tf.constant([2.0, 3.0]), variables[1]),
-        ]
-    )
+    grads = [tf.constant([0.0, 1.0]), tf.constant([2.0, 3.0])]
+    optimizer.apply_gradients(zip(grads, variables))
     for slot in slots:
         first, second = (optimizer.get_slot(v, slot).numpy() for v in variables)
         assert first.shape == second.shape == (2,)

@@ -4,13 +4,8 @@ import tensorflow as tf
 
 from contrib_opt.keras.mixed_precision import releases
 
-__all__ = [
-    "LossScaleOptimizer",
-    "Policy",
-    "get_layer_policy",
-    "global_policy",
-    "set_policy",
-]
+__all__ = ["LossScaleOptimizer"]
+_POLICIES = ["Policy", "get_layer_policy", "global_policy", "set_policy"]
 
 
 def _namespace():
@@ -22,7 +17,7 @@ def _namespace():
     return policy
 
 
-__getattr__ = releases.attribute(__name__, __all__, _namespace)
+__getattr__ = releases.attribute(__name__, __all__ + _POLICIES, _namespace)
 
 if releases.OURS:
     from contrib_opt.keras.mixed_precision.loss_scale_optimizer import (

@@ -34,6 +34,7 @@ class _New(hyperparameters.Delegating):
     `inner_optimizer`, the scale and the state of loss scaling are the base class's.
     """
 
+    name = hyperparameters.delegated("name")
     clipnorm = hyperparameters.delegated("clipnorm")
     global_clipnorm = hyperparameters.delegated("global_clipnorm")
     clipvalue = hyperparameters.delegated("clipvalue")
@@ -64,6 +65,25 @@ class _New(hyperparameters.Delegating):
     def get_gradients(self, loss, params):
         """The unscaled gradients of the tensor `loss` in a graph of TensorFlow 1."""
         return graph_gradients(self, loss, params)
+
+    def save_own_variables(self, store):
+        """Writes the state: the wrapped optimizer's, then loss scale and counter."""
+        super().save_own_variables(store)
+        if self.dynamic:
+            count = len(self.weights)
+            store[str(count)] = self.loss_scale.numpy()
+            store[str(count + 1)] = self.dynamic_counter.numpy()
+
+    def load_own_variables(self, store):
+        """Reads what `save_own_variables` wrote, here or in Keras's own class."""
+        count = len(self.weights)
+        state = {key: store[key] for key in store.keys()}
+        if self.dynamic and len(state) == count + 2:
+            self.dynamic_counter.assign(state.pop(str(count + 1))[()])
+            # The base class has no name for the variable itself.
+            scale = self._loss_scale.current_loss_scale
+            scale.assign(state.pop(str(count))[()])
+        super().load_own_variables(state)
 
 
 def graph_gradients(optimizer, loss, params):
