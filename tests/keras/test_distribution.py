@@ -60,6 +60,8 @@ def test_a_nan_on_one_replica_skips_the_step_on_all(
 ):
     if not compiled and how == "minimize":
         pytest.skip("nothing that the others do not show")
+    if made == "outside" and kind.id == "keras3":
+        pytest.skip("Keras 3 wants its optimizers made in the scope")
     optimizer = make(kind) if made == "outside" else None
     with strategy.scope():
         var = tf.Variable([1.0, 1.0])

@@ -24,8 +24,11 @@ def test_the_scenarios_are_not_trivial():
 
 @every_kind
 @every_scenario
-@pytest.mark.parametrize("how", WAYS)
-@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "function"])
+@pytest.mark.parametrize(
+    "how, compiled",
+    [(how, False) for how in WAYS] + [("tape", True)],
+    ids=[*WAYS, "tape_in_function"],
+)
 def test_trajectory_is_the_references(kind, name, how, compiled):
     run = Run(SCENARIOS[name], kind.optimizers)
     for step in range(STEPS):

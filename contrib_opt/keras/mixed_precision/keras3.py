@@ -200,7 +200,10 @@ class Keras3LossScaleOptimizer(
         if trainable_variables is not None:
             variables = list(trainable_variables)
             if not self.built:
-                self.build(variables)
+                # Outside of the function that is being traced: slots made inside would
+                # be initialized in a branch of it, and replicas cannot join in one.
+                with tf.init_scope():
+                    self.build(variables)
         if self._scaled_here.take():
             grads = self._unscaled(grads, variables)
         else:
