@@ -90,7 +90,10 @@ def _keras_that_wrote(config):
         candidates = [keras for keras in candidates if _is_keras_3(keras)]
     elif "is_legacy_optimizer" in inner or "legacy" in config.get("module", ""):
         candidates = [keras for keras in candidates if not _is_keras_3(keras)]
-    return candidates[0] if len(candidates) == 1 else tf.keras
+    if len(candidates) == 1:
+        return candidates[0]
+    # The package behind `tf.keras`, which does not say its version itself.
+    return sys.modules[tf.keras.optimizers.Optimizer.__module__.split(".")[0]]
 
 
 def _base(keras, kind):
