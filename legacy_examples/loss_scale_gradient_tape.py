@@ -21,7 +21,9 @@ FLAGS = flags.FLAGS
 # Keeps TensorFlow's news out of the report; --verbosity=0 brings it back.
 FLAGS.verbosity = logging.ERROR
 
-flags.DEFINE_enum("keras", None, ["keras", "tf_keras"], "Which Keras; tf.keras if none.")
+flags.DEFINE_enum(
+    "keras", None, ["keras", "tf_keras"], "Which Keras; tf.keras if none."
+)
 flags.DEFINE_string("loss_scale", "dynamic", "'dynamic', or a number.")
 flags.DEFINE_float("learning_rate", 0.002, "Of Adam.", lower_bound=0.0)
 flags.DEFINE_integer("batch_size", 256, "Images in a step.", lower_bound=1)

@@ -47,11 +47,15 @@ class LossScaleOptimizer:
     What the wrapped optimizer's Keras does not allow:
       - Keras 3: `apply_gradients(..., experimental_aggregate_gradients=False)` under
         several replicas raises ValueError, since its optimizers always sum. A fixed
-        learning rate cannot be set where a schedule was. In a graph of TensorFlow 1,
-        `get_gradients` works and `apply_gradients` does not.
-      - Keras 3 and new optimizers of Keras 2: from a checkpoint that TensorFlow 2.8
-        wrote, the model, the loss scale and its counter are restored, but not the
-        slots and iterations; legacy optimizers restore all of it.
+        learning rate cannot be set where a schedule was. Under a strategy the
+        optimizer must be made in its scope. `scale_loss`, which is Keras 3's own, must
+        be called in the same `tf.function` as `apply`: RuntimeError otherwise.
+      - Keras 3 and new optimizers of Keras 2: in a graph of TensorFlow 1,
+        `get_gradients` works and `apply_gradients` does not. `get_slot` finds slots
+        once there has been a step.
+      - A checkpoint that TensorFlow 2.8 wrote: legacy optimizers restore all of it; on
+        Keras 3 the model, the loss scale and its counter are restored, but not the
+        slots and iterations; new optimizers of Keras 2 raise ValueError.
       - Optimizers of Keras 3 that use another backend than TensorFlow: ValueError.
     """
 
