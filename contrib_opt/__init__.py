@@ -4,9 +4,9 @@
 and nothing else: Estimator loads when it is first used.
 """
 
-from contrib_opt import estimator, schedules, tf114
+from contrib_opt import estimator, keras, schedules, tf114
 from contrib_opt.optimizers.lars import LARSOptimizer
 
 __version__ = "0.1.0"
 
-__all__ = ["LARSOptimizer", "estimator", "schedules", "tf114"]
+__all__ = ["LARSOptimizer", "estimator", "keras", "schedules", "tf114"]

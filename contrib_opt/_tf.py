@@ -394,3 +394,28 @@ def _estimator_training():
     module.estimator_train = run_as_client("train")
     module.estimator_evaluate = run_as_client("eval")
     return module
+
+
+# --------------------------------------------------------- Keras LossScaleOptimizer
+
+
+def delegating_trackable():
+    """The mixin of objects that a checkpoint takes for the optimizer they wrap."""
+    # A checkpoint that was saved without loss scaling restores into a
+    # LossScaleOptimizer, since both have one structure. What does that is a dozen
+    # methods of Trackable, which has no public name; this mixin overrides them all.
+    return tf.__internal__.tracking.DelegatingTrackableMixin
+
+
+def track(parent, child, name):
+    """Makes `child` part of the checkpoints of `parent`, as an attribute would."""
+    # An attribute would also show up in the optimizer, under a name that is its own.
+    parent._track_trackable(child, name, overwrite=True)
+
+
+def can_merge_replicas():
+    """Whether the code of a replica may, or must, ask the others to join it."""
+    # Most strategies join replicas to update a variable, and that cannot happen inside
+    # of tf.cond; others cannot join them. No public name says which one runs.
+    supports = tf.__internal__.distribute.strategy_supports_no_merge_call
+    return tf.distribute.has_strategy() and not supports()

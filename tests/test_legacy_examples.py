@@ -103,6 +103,36 @@ def test_full_length(program, tmp_path):
     assert final_accuracy(again) == final_accuracy(output)
 
 
+@needs_sklearn
+@pytest.mark.skipif(
+    tf.__version__.startswith("1."), reason="it is a program of TensorFlow 2"
+)
+@pytest.mark.parametrize("keras", ["keras", "tf_keras"])
+@pytest.mark.parametrize("loss_scale", ["dynamic", "128"])
+def test_loss_scale_gradient_tape(keras, loss_scale):
+    if not installed(keras):
+        pytest.skip(f"{keras} is not installed")
+    output = run(
+        "loss_scale_gradient_tape", "--keras=" + keras, "--loss_scale=" + loss_scale
+    )
+    assert output.startswith(f"A model of {keras}, in mixed_float16\n")
+    assert len(re.findall(r"^step .* loss scale ", output, re.MULTILINE)) == 30
+    assert re.search(r"^Steps: 300, of which skipped: 0$", output, re.MULTILINE)
+    assert final_accuracy(output) >= 97.0
+
+
+@needs_sklearn
+@pytest.mark.skipif(
+    tf.__version__.startswith("1."), reason="it is a program of TensorFlow 2"
+)
+def test_a_loss_scale_that_is_too_high_skips_steps():
+    output = run(
+        "loss_scale_gradient_tape", "--loss_scale=1e30", "--steps=5", "--log_every=1"
+    )
+    # A fixed one lets the inf pass into the weights.
+    assert re.search(r"^step +4/5  loss nan ", output, re.MULTILINE)
+
+
 SHORT = ["--steps=20", "--warmup_steps=5", "--log_every=5"]
 
 

@@ -1,4 +1,6 @@
-"""The README's code runs: what it says now, and on TensorFlow 1.15 what it said before.
+"""The README's code runs: what it says now, and what it said before.
+
+Before, with tf.contrib, it runs on TensorFlow 1.15; with Keras's loss scaling, on 2.8.
 
 In a ```diff block the lines without '-' are the program after the change, and the
 lines without '+' the program before it.
@@ -44,8 +46,8 @@ def run(program, folder):
 AFTER = [side(block, "+") if lang == "diff" else block for lang, block in BLOCKS]
 
 
-def test_there_are_three_usages_and_one_program():
-    assert [language for language, _ in BLOCKS] == ["diff"] * 3 + ["python"]
+def test_there_are_four_usages_and_one_program():
+    assert [language for language, _ in BLOCKS] == ["diff"] * 4 + ["python"]
 
 
 @pytest.mark.parametrize("program", AFTER, ids=range(len(AFTER)))
@@ -54,12 +56,25 @@ def test_program(program, tmp_path):
     if "estimator" in program and not tf1 and not hasattr(tf.compat.v1, "estimator"):
         if importlib.util.find_spec("tensorflow_estimator") is None:
             pytest.skip("the extra 'estimator' is not installed")
+    if tf1 and "contrib_opt.keras" in program:
+        pytest.skip("TensorFlow 1.15 had no LossScaleOptimizer of Keras")
     run(program, tmp_path)
 
 
-@pytest.mark.parametrize("diff", DIFFS, ids=range(len(DIFFS)))
+CONTRIB = [diff for diff in DIFFS if "tf.contrib" in diff]
+
+
+@pytest.mark.parametrize("diff", CONTRIB, ids=range(len(CONTRIB)))
 @pytest.mark.skipif(
     not tf.__version__.startswith("1."), reason="tf.contrib is in TensorFlow 1 only"
 )
 def test_program_before_the_change(diff, tmp_path):
+    run(side(diff, "-"), tmp_path)
+
+
+@pytest.mark.skipif(
+    not tf.__version__.startswith("2.8."), reason="it is the last with that class"
+)
+def test_keras_program_before_the_change(tmp_path):
+    (diff,) = [diff for diff in DIFFS if diff not in CONTRIB]
     run(side(diff, "-"), tmp_path)
