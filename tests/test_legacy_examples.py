@@ -125,7 +125,7 @@ def test_loss_scale_gradient_tape(keras, loss_scale):
 @pytest.mark.skipif(
     tf.__version__.startswith("1."), reason="it is a program of TensorFlow 2"
 )
-def test_a_loss_scale_that_is_too_high_skips_steps():
+def test_a_fixed_loss_scale_that_is_too_high_ends_in_nan():
     output = run(
         "loss_scale_gradient_tape", "--loss_scale=1e30", "--steps=5", "--log_every=1"
     )
