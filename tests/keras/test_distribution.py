@@ -7,13 +7,14 @@ from loss_scaling import KINDS, NAN
 from models import X, Y, assert_weights, make_model
 
 from contrib_opt.keras.mixed_precision import LossScaleOptimizer
+from mirrored import mirrored_strategy
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 
 
 @pytest.fixture(scope="module")
 def strategy():
-    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    return mirrored_strategy()
 
 
 def make(kind, momentum=0.5):

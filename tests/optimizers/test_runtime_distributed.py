@@ -1,10 +1,9 @@
 """LARS under MirroredStrategy, with two replicas on two logical CPUs."""
 
-import functools
-
 import pytest
 import tensorflow.compat.v1 as tf
 
+from mirrored import mirrored_strategy
 from optimizers.numpy_lars import START
 from optimizers.runtimes import (
     TF1,
@@ -22,12 +21,6 @@ eager_only = pytest.mark.skipif(
     len(tf.config.experimental.list_logical_devices("CPU")) < 2,
     reason="eager mode was started with one CPU",
 )
-
-
-@functools.lru_cache(maxsize=None)
-def strategy():
-    # One in a process: TensorFlow mixes up the collectives of a second one.
-    return tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
 
 
 def run_on(mirrored, step):
@@ -81,7 +74,7 @@ each_mode = pytest.mark.parametrize(
 @each_mode
 @each_rule
 def test_strategy_run(rule, mode):
-    mirrored = strategy()
+    mirrored = mirrored_strategy()
     with mirrored.scope():
         variables = make_variables()
         optimizer = make(rule)
@@ -100,7 +93,7 @@ def test_strategy_run(rule, mode):
 @pytest.mark.parametrize("kind", ["callable", "variable", "mirrored variable"])
 def test_hyperparameters_are_evaluated_at_each_step(kind, mode):
     rates, calls = [0.5, 0.25, 0.7], []
-    mirrored = strategy()
+    mirrored = mirrored_strategy()
     rate = tf.Variable(0.0, use_resource=True, trainable=False)
     with mirrored.scope():
         variables = make_variables()
@@ -126,7 +119,7 @@ def test_hyperparameters_are_evaluated_at_each_step(kind, mode):
 @pytest.mark.parametrize("mode", ["eager tape", "function minimize"])
 def test_checkpoint_restores_slots(mode, deferred, tmp_path):
     def start():
-        mirrored = strategy()
+        mirrored = mirrored_strategy()
         with mirrored.scope():
             variables, optimizer = make_variables(), make("lars")
         checkpoint = tf.train.Checkpoint(optimizer=optimizer, **variables)
@@ -150,7 +143,7 @@ def test_checkpoint_restores_slots(mode, deferred, tmp_path):
 
 @eager_only
 def test_checkpoint_of_a_strategy_restores_without_one(tmp_path):
-    mirrored = strategy()
+    mirrored = mirrored_strategy()
     with mirrored.scope():
         variables, optimizer = make_variables(), make("lars")
     train(mirrored, variables, optimizer, "eager tape", 2)
@@ -166,7 +159,7 @@ def test_checkpoint_of_a_strategy_restores_without_one(tmp_path):
 
 @eager_only
 def test_wrong_gradient_changes_nothing():
-    mirrored = strategy()
+    mirrored = mirrored_strategy()
     with mirrored.scope():
         variables, optimizer = make_variables(), make("lars")
 
@@ -220,7 +213,7 @@ def test_session_graph(rule, call):
 
 @eager_only
 def test_apply_gradients_outside_of_a_replica_is_refused():
-    mirrored = strategy()
+    mirrored = mirrored_strategy()
     with mirrored.scope():
         var = tf.Variable([1.0, 2.0], use_resource=True)
         gradients = run_on(mirrored, lambda: tf.ones([2]))
