@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from installed import KINDS, REFERENCE, every_kind, is_new
+from installed import every_kind
 from loss_scaling import NAN
 
 from contrib_opt.keras.mixed_precision import LossScaleOptimizer, experimental
@@ -264,8 +264,3 @@ def test_get_unscaled_gradients(kind):
     np.testing.assert_array_equal(sparse.indices, [1])
     np.testing.assert_array_equal(sparse.dense_shape, [3, 2])
     assert half.dtype == tf.float16 and float(half) == 0.5
-
-
-@pytest.mark.skipif(REFERENCE, reason="all are legacy there")
-def test_both_generations_are_tested():
-    assert {is_new(kind) for kind in KINDS} in ({True}, {True, False})

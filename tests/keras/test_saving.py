@@ -67,8 +67,9 @@ def combinations():
         if not REFERENCE:
             yield kind, "keras", dynamic
             yield kind, "keras", fixed
-        if kind.id != "keras3":  # It only exports SavedModels.
-            # Its optimizer is read as that of an .h5 file is.
+        # Keras 3 only exports SavedModels. They take long, and their optimizers are
+        # read as those of .h5 files are.
+        if kind.id != "keras3" and not is_second_keras_2(kind):
             yield kind, "saved_model", dynamic
 
 

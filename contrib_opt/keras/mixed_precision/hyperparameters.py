@@ -41,15 +41,16 @@ def slot(optimizer, variables, var, name):
     Raises:
       KeyError: there is no such slot.
     """
-    index = [v is var for v in variables or ()].index(True) if variables else None
+    places = [i for i, v in enumerate(variables or ()) if v is var]
     for suffix in _SLOT_NAMES.get(name, (name,)):
+        # In the order of the variables, more than one of which may have the same name.
         slots = [
             v
             for v in optimizer.variables
             if v.name.endswith("_" + suffix) or v.name.startswith(suffix + "/")
         ]
-        if index is not None and len(slots) == len(variables):
-            return slots[index]
+        if places and len(slots) == len(variables):
+            return slots[places[0]]
     raise KeyError(name)
 
 
