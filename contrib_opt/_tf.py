@@ -396,7 +396,7 @@ def _estimator_training():
     return module
 
 
-# --------------------------------------------------------- Keras LossScaleOptimizer
+# ---------------------------------------------------- checkpoints, replicas
 
 
 def delegating_trackable():
