@@ -407,15 +407,46 @@ def delegating_trackable():
     return tf.__internal__.tracking.DelegatingTrackableMixin
 
 
+@functools.lru_cache(maxsize=None)
+def delegating_to_optimizer():
+    """The mixin of wrappers that a checkpoint takes for their `_optimizer`."""
+    # As above, for every release since 1.15. A wrapper that were an object of its own
+    # in the checkpoint would have the same slots as the optimizer in it, and saving
+    # refuses that. The class has no public name either.
+    (trackable,) = [
+        base
+        for base in tf.compat.v1.train.Optimizer.__mro__
+        if base.__name__ == "Trackable"
+    ]
+
+    def delegated(name):
+        return property(
+            lambda self: getattr(self._optimizer, name),
+            lambda self, value: setattr(self._optimizer, name, value),
+        )
+
+    # TensorFlow looks whether a class has the first two; no optimizer has.
+    own = ("_serialize_to_tensors", "_restore_from_tensors", "__")
+    names = [name for name in vars(trackable) if not name.startswith(own)]
+    names += ["_create_or_restore_slot_variable", "_restore_slot_variable"]
+    return type("Delegating", (), {name: delegated(name) for name in names})
+
+
 def track(parent, child, name):
     """Makes `child` part of the checkpoints of `parent`, as an attribute would."""
     # An attribute would also show up in the optimizer, under a name that is its own.
     parent._track_trackable(child, name, overwrite=True)
 
 
+def in_replica_context():
+    """Whether the code of one replica of several runs, and not what joins them."""
+    return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
+
+
 def can_merge_replicas():
     """Whether the code of a replica may, or must, ask the others to join it."""
     # Most strategies join replicas to update a variable, and that cannot happen inside
     # of tf.cond; others cannot join them. No public name says which one runs.
-    supports = tf.__internal__.distribute.strategy_supports_no_merge_call
-    return tf.distribute.has_strategy() and not supports()
+    if not tf.distribute.has_strategy() or _TF_VERSION < (2, 4):
+        return in_replica_context()
+    return not tf.__internal__.distribute.strategy_supports_no_merge_call()

@@ -12,8 +12,13 @@ from contrib_opt.optimizers.gradients import checked_gradients
 from contrib_opt.optimizers.unwrap import tensorflow_variable, without_tpu_sum
 
 
-class WrapperOptimizer(tf.train.Optimizer):
-    """A `tf.compat.v1.train.Optimizer` around another one, `self._optimizer`."""
+class WrapperOptimizer(_tf.delegating_to_optimizer(), tf.train.Optimizer):
+    """A `tf.compat.v1.train.Optimizer` around another one, `self._optimizer`.
+
+    In the object-based checkpoints of `tf.train.Checkpoint` it is taken for the wrapped
+    optimizer, so that each restores from those of the other. The wrapper's own variables
+    get there by `_tf.track(self, variable, name)`.
+    """
 
     def __init__(self, opt, name, use_locking=False):
         """Wraps `opt`.
@@ -22,9 +27,8 @@ class WrapperOptimizer(tf.train.Optimizer):
           TypeError: `opt` is no `tf.compat.v1.train.Optimizer`.
         """
         check_optimizer("opt", opt)
-        super().__init__(use_locking, name)
         self._optimizer = opt
-        _tf.track(self, opt, "_optimizer")
+        super().__init__(use_locking, name)
 
     def compute_gradients(self, loss, var_list=None, *args, **kwargs):
         """The wrapped optimizer's `compute_gradients`; also takes Keras 3 variables."""

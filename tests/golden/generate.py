@@ -24,7 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 from optimizers.cases import CASES, make_theirs
-from optimizers.problems import NOT_MADE, STEPS, GraphRun, seeded
+from optimizers.problems import NOT_MADE, STEPS, GraphRun, seeded, slots
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDED_STEPS = (1, 4, STEPS)
@@ -35,7 +35,7 @@ DTYPES = ("float16", "float32", "float64")
 def record(case):
     trajectories = {}
     for dtype in DTYPES:
-        for kind in ("dense", "sparse"):
+        for kind in case.kinds:
             found = [
                 attempt(case, dtype, kind, use_resource)
                 for use_resource in (False, True)
@@ -84,7 +84,7 @@ def attempt(case, dtype, kind, use_resource):
 
 
 def names(run):
-    """The names that users see; null where the reference raises AttributeError."""
+    """The names that users see; null where the reference raises or leaves some out."""
 
     def or_null(call):
         try:
@@ -92,14 +92,20 @@ def names(run):
         except AttributeError:
             return None
 
+    def complete(variables):
+        # Some wrappers leave out those of the optimizer that they wrap.
+        made = slots(run.variables, run.optimizer)
+        known = all(any(s is v for v in variables) for s in made)
+        return [v.name for v in variables] if known else None
+
     with run.graph.as_default():
         made = [v.name for v in tf.global_variables() if v.op.name not in NOT_MADE]
         optimizer = run.optimizer
         return {
             "optimizer": or_null(optimizer.get_name),
-            "train_op": run.train_op.name,
+            "train_op": or_null(lambda: run.train_op.node_def.name),
             "slots": or_null(optimizer.get_slot_names),
-            "variables": or_null(lambda: [v.name for v in optimizer.variables()]),
+            "variables": or_null(lambda: complete(optimizer.variables())),
             "all_variables": sorted(made),
         }
 

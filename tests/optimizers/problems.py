@@ -114,21 +114,26 @@ def seeded(kind, given_gradients, seed=0):
     return {"dense": dense, "sparse": sparse}[kind](seed)
 
 
-_global_steps = []
+_runs = []
 
 
 def global_step():
     """The global step of the run that makes its optimizer now."""
-    return _global_steps[-1]
+    return _runs[-1].global_step
+
+
+def variables():
+    """The variables, by name, of the run that makes its optimizer now."""
+    return _runs[-1].variables
 
 
 @contextlib.contextmanager
-def _current(step):
-    _global_steps.append(step)
+def _current(run):
+    _runs.append(run)
     try:
         yield
     finally:
-        _global_steps.pop()
+        _runs.pop()
 
 
 def typed(array, dtype):
@@ -165,7 +170,7 @@ class GraphRun:
                 for name in sorted(problem.initial)
             )
             self.global_step = tf.train.get_or_create_global_step()
-            with _current(self.global_step):
+            with _current(self):
                 self.optimizer = make_optimizer()
             self.loss = problem.loss(self.variables, self._placeholders)
             self.train_op = self.optimizer.minimize(self.loss, self.global_step)
@@ -217,7 +222,7 @@ class EagerRun:
         self.global_step = tf.Variable(
             0, dtype=tf.int64, name="global_step", use_resource=True, trainable=False
         )
-        with _current(self.global_step):
+        with _current(self):
             self.optimizer = make_optimizer()
         self._step = tf.function(self._minimize) if compiled else self._minimize
 
@@ -263,24 +268,20 @@ class MirroredRun(EagerRun):
 
     def values(self):
         """The state of the training; fails if the replicas differ."""
-        first, second = [
-            _flat(
-                [
-                    var.numpy()
-                    for var in state(
-                        self._copies(self.variables, replica),
-                        self.optimizer,
-                        [_copy(v, replica) for v in self.optimizer.variables()],
-                    )
-                ]
-            )
-            for replica in range(2)
-        ]
+        made = self.optimizer.variables()
+        # Outside of a replica `get_slot` has the first one's slots, whatever it is
+        # asked for: through them, the second's.
+        first = state(
+            {name: _copy(var, 0) for name, var in self.variables.items()},
+            self.optimizer,
+            [_copy(var, 0) for var in made],
+        )
+        mirrored = [*self.variables.values(), *made]
+        second = {id(_copy(var, 0)): _copy(var, 1) for var in mirrored}
+        second = [second.get(id(var), var) for var in first]
+        first, second = [_flat([v.numpy() for v in vs]) for vs in (first, second)]
         np.testing.assert_array_equal(first, second)
         return first
-
-    def _copies(self, variables, replica):
-        return {name: _copy(var, replica) for name, var in variables.items()}
 
 
 def _copy(var, replica):
@@ -293,7 +294,7 @@ def slots(variables, optimizer):
         names = optimizer.get_slot_names()
     except AttributeError:
         # Some of the references' wrappers do not hand this on.
-        optimizer = optimizer._optimizer
+        optimizer = getattr(optimizer, "_optimizer", None) or optimizer._opt
         names = optimizer.get_slot_names()
     found = [
         optimizer.get_slot(var, name) for name in names for var in variables.values()
