@@ -129,8 +129,13 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
     def update_loss_scale(self, finite_grads):
         """Returns the operation that updates the loss scale."""
         variables = (self._loss_scale, self._good_steps, self._bad_steps)
+        loss_scale, good_steps, bad_steps = [
+            tf.identity(var.read_value()) for var in variables
+        ]
         state = next_state(
-            *(tf.identity(var.read_value()) for var in variables),
+            loss_scale,
+            good_steps,
+            bad_steps,
             finite_grads,
             incr_every_n_steps=self._incr_every_n_steps,
             decr_every_n_nan_or_inf=self._decr_every_n_nan_or_inf,
