@@ -438,6 +438,16 @@ def track(parent, child, name):
     parent._track_trackable(child, name, overwrite=True)
 
 
+def saved_as(variable, name):
+    """`variable` as the dict of a `tf.compat.v1.train.Saver` takes it under `name`."""
+    # Saver takes mirrored variables in a list, where they have their own names. This is
+    # how it does so; it restores all of the copies.
+    if not isinstance(getattr(variable, "values", None), (list, tuple)):
+        return variable
+    (factory,) = variable._gather_saveables_for_checkpoint().values()
+    return factory(name)
+
+
 def in_replica_context():
     """Whether the code of one replica of several runs, and not what joins them."""
     return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()

@@ -1,6 +1,7 @@
 """An update that happens or not, in graphs, eager mode and under strategies."""
 
 import contextlib
+import threading
 
 import tensorflow.compat.v1 as tf
 
@@ -30,43 +31,59 @@ def update_if(condition, update, grads):
         )
         condition = tf.equal(total, 0.0)
     if not _tf.can_merge_replicas():
-        return _cond(condition, lambda: update(grads))
+        return run_if(condition, lambda: update(grads))
 
     def joined(strategy, condition, grads):
         # All replicas have the same.
         condition = strategy.experimental_local_results(condition)[0]
         run = strategy.extended.call_for_each_replica
-        return _cond(condition, lambda: run(update, args=(grads,)))
+        return run_if(condition, lambda: run(update, args=(grads,)))
 
     context = tf.distribute.get_replica_context()
     return context.merge_call(joined, args=(condition, grads))
 
 
-def _cond(condition, update):
+def run_if(condition, update):
+    """Runs `update()` if `condition` holds, in the code of one replica.
+
+    Args:
+      condition: bool scalar Tensor.
+      update: a function without arguments that returns an operation, or None in eager
+        mode.
+
+    Returns:
+      A bool scalar Tensor, `condition`, that is there once the update has happened or
+      was skipped.
+    """
+
     def then():
         done = tf.nest.flatten(update())
         with tf.control_dependencies([op for op in done if op is not None]):
             return tf.constant(True)
 
-    with _branches_see_ref_variables():
+    with branches_see_ref_variables():
         return tf.cond(condition, then, lambda: tf.constant(False))
 
 
 @contextlib.contextmanager
-def _branches_see_ref_variables():
-    # The tf.cond of TensorFlow 2 makes functions of its branches, which get the values
-    # of ref variables instead of the variables. In a graph that is no function's the
-    # one of TensorFlow 1 does for both kinds.
+def branches_see_ref_variables():
+    """A context in which `tf.cond` does for ref and for resource variables.
+
+    The branches of TensorFlow 2's are functions, which get the values of ref variables
+    instead of the variables. In a graph that is no function's, TensorFlow 1's does.
+    """
     graph = tf.get_default_graph()
-    switch = (
-        not tf.executing_eagerly()
-        and not hasattr(graph, "outer_graph")
-        and tf.control_flow_v2_enabled()
-    )
-    if switch:
-        tf.disable_control_flow_v2()
-    try:
+    in_function = tf.executing_eagerly() or hasattr(graph, "outer_graph")
+    if in_function or not tf.control_flow_v2_enabled():
         yield
-    finally:
-        if switch:
+        return
+    with _switch_lock:
+        tf.disable_control_flow_v2()
+        try:
+            yield
+        finally:
             tf.enable_control_flow_v2()
+
+
+# The switch is one for all threads, and each may build a graph.
+_switch_lock = threading.RLock()

@@ -27,7 +27,7 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 
 import tensorflow.compat.v1 as tf
 
-from contrib_opt.optimizers.conditional import _cond as cond
+from contrib_opt.optimizers.conditional import run_if
 from contrib_opt.optimizers.hyperparameters import as_dtype, check_scalar
 from contrib_opt.optimizers.lars import compute_dtype
 from contrib_opt.wrappers.wrapper import WrapperOptimizer, check_optimizer
@@ -194,7 +194,7 @@ def _unless_all_zeros(update):
 
     def update_unless_all_zeros(grad, *args, **kwargs):
         some = tf.reduce_any(tf.not_equal(_values(grad), 0))
-        done = cond(some, lambda: update(grad, *args, **kwargs))
+        done = run_if(some, lambda: update(grad, *args, **kwargs))
         return None if tf.executing_eagerly() else done.op
 
     return update_unless_all_zeros

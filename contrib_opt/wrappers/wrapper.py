@@ -16,8 +16,8 @@ class WrapperOptimizer(_tf.delegating_to_optimizer(), tf.train.Optimizer):
     """A `tf.compat.v1.train.Optimizer` around another one, `self._optimizer`.
 
     In the object-based checkpoints of `tf.train.Checkpoint` it is taken for the wrapped
-    optimizer, so that each restores from those of the other. The wrapper's own variables
-    get there by `_tf.track(self, variable, name)`.
+    optimizer, so that each restores from those of the other. Variables of the wrapper's
+    own get there by `_tf.track(self, variable, name)`.
     """
 
     def __init__(self, opt, name, use_locking=False):

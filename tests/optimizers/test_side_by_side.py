@@ -24,7 +24,19 @@ if not tf.__version__.startswith("1.15."):
 def test_side_by_side(case, dtype, tolerance, kind, use_resource, seed):
     kwargs = case.random(np.random.RandomState(seed))
     problem = seeded(kind, case.given_gradients, seed)
-    reference = final(problem, lambda: make_theirs(case, **kwargs), dtype, use_resource)
+
+    def theirs():
+        return make_theirs(case, **kwargs)
+
+    try:
+        reference = final(problem, theirs, dtype, use_resource)
+    except NotImplementedError:
+        # Some have no sparse update of resource variables.
+        reference = final(problem, theirs, dtype, use_resource=False)
+    except (TypeError, ValueError):
+        # Some refuse float64.
+        reference = final(problem, theirs, "float32", use_resource)
+        tolerance = 1e-5
     ours = final(problem, lambda: make(case, **kwargs), dtype, use_resource)
     assert np.isfinite(reference).all()
     np.testing.assert_allclose(
