@@ -185,6 +185,7 @@ def _bounds_of(var, bounds):
 #                          the vector described at `_outputs`, and the fetched values
 #   assign(x)              sets the variables
 #   before_callback(x)     makes the variables what a callback expects to see
+#   restore()              makes them what they were before the run
 
 
 def _outputs(functions, gradients):
@@ -283,6 +284,10 @@ class _GraphRun:
 
     def before_callback(self, x):
         # In 1.15 the session holds the initial values until minimize() is over.
+        self.restore()
+
+    def restore(self):
+        # What a callback itself assigned stays, as in 1.15.
         if self._moved:
             self.assign(self.initial)
             self._moved = False
@@ -351,6 +356,9 @@ class _EagerRun:
 
     def before_callback(self, x):
         self.assign(x)
+
+    def restore(self):
+        self.assign(self.initial)
 
 
 def _numpy(value):
@@ -638,7 +646,7 @@ class ExternalOptimizerInterface:
             run.assign(self._checked_result(result, run.initial), **run_kwargs)
         except BaseException:
             with contextlib.suppress(Exception):  # such as: the session is closed
-                run.assign(run.initial)
+                run.restore()
             raise
 
     def _checked_result(self, result, initial):

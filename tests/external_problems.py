@@ -111,4 +111,4 @@ def solve(interface, case, dtype, use_resource=False):
         optimizer.minimize(session, fetches=[loss], loss_callback=losses.append)
         values = session.run(tf.trainable_variables())
     solution = [float(e) for v in values for e in np.ravel(v)]
-    return {"solution": solution, "losses": [float(l) for l in losses]}, known
+    return {"solution": solution, "losses": [float(loss) for loss in losses]}, known

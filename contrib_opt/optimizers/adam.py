@@ -187,7 +187,7 @@ class AdamRule(ContribOptimizer):
         )
 
     def _run_kernel(self, var, m, v, grad):
-        """The step, by TensorFlow's fused kernel, which has it for two types only."""
+        """The step by TensorFlow's fused kernel, in the type of the variable."""
         return run_kernel(
             "ApplyAdam",
             {"var": var, "m": m, "v": v},

@@ -50,6 +50,10 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
   sparse gradient is above max_matrix_size; 1.15 asserted 1.
 - The powers come from float64 eigenvalues, since those of float32 singular values
   change with the release of TensorFlow; what is not finite becomes NaN.
+- The slots of a partitioned variable can be saved by a Saver. Each part counts as a
+  variable of its own, with its own preconditioners.
+- A sparse gradient of a resource variable updates G_1 before it is read; 1.15 did the
+  one or the other first.
 - A matrix root that `use_iterative_root` cannot find is refused before any update.
 """
 
@@ -311,7 +315,11 @@ class ShampooOptimizer(ContribOptimizer):
         return restore(variable=var, slot_name=slot_name, **kwargs)
 
     def _make_slot(self, var, value, name, axis):
-        self._get_or_make_slot(var, value, f"{name}_{axis}", self._name)
+        slot = self._get_or_make_slot(var, value, f"{name}_{axis}", self._name)
+        # Or a Saver would take the slots of a partitioned variable's parts for parts
+        # of one slot. It has no public name.
+        if getattr(slot, "_save_slice_info", None) is not None:
+            slot._set_save_slice_info(None)
 
     def _check_variable(self, var):
         if not var.shape.is_fully_defined():

@@ -358,6 +358,30 @@ def test_an_iterated_root_that_does_not_exist_is_refused_before_any_update():
     assert not opt.get_slot_names()
 
 
+@pytest.mark.parametrize("max_matrix_size", [2, 768])
+@pytest.mark.parametrize("use_resource", [False, True], ids=["ref", "resource"])
+def test_a_partitioned_variable_can_be_saved(tmp_path, use_resource, max_matrix_size):
+    with tf.Graph().as_default(), tf.Session() as session:
+        parts = tf.get_variable(
+            "w",
+            [6, 4],
+            partitioner=tf.fixed_size_partitioner(2),
+            use_resource=use_resource,
+        )
+        opt = contrib_opt.ShampooOptimizer(max_matrix_size=max_matrix_size)
+        loss = tf.reduce_sum(tf.square(tf.convert_to_tensor(parts)))
+        train_op = opt.minimize(loss)
+        session.run(tf.global_variables_initializer())
+        session.run(train_op)
+        saver = tf.train.Saver()
+        path = saver.save(session, str(tmp_path / "ckpt"))
+        saved = session.run(tf.global_variables())
+        session.run(train_op)
+        saver.restore(session, path)
+        for value, other in zip(session.run(tf.global_variables()), saved):
+            np.testing.assert_array_equal(value, other)
+
+
 def test_a_variable_of_unknown_shape_is_refused():
     w = tf.Variable(np.ones([2, 2]), shape=[None, 2], use_resource=True)
     with pytest.raises(ValueError, match="needs the shape of"):
