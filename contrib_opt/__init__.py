@@ -5,6 +5,7 @@ and nothing else: Estimator loads when it is first used.
 """
 
 from contrib_opt import estimator, keras, mixed_precision, schedules, tf114
+from contrib_opt.external import ExternalOptimizerInterface, ScipyOptimizerInterface
 from contrib_opt.optimizers.adam_gs import AdamGSOptimizer
 from contrib_opt.optimizers.adamax import AdaMaxOptimizer
 from contrib_opt.optimizers.add_sign import AddSignOptimizer
@@ -52,6 +53,7 @@ __all__ = [
     "DropStaleGradientOptimizer",
     "ElasticAverageCustomGetter",
     "ElasticAverageOptimizer",
+    "ExternalOptimizerInterface",
     "GGTOptimizer",
     "LARSOptimizer",
     "LazyAdamGSOptimizer",
@@ -64,6 +66,7 @@ __all__ = [
     "NadamOptimizer",
     "PowerSignOptimizer",
     "RegAdagradOptimizer",
+    "ScipyOptimizerInterface",
     "ShampooOptimizer",
     "VariableClippingOptimizer",
     "clip_gradients_by_global_norm",

@@ -448,6 +448,12 @@ def saved_as(variable, name):
     return factory(name)
 
 
+def is_eager(variable):
+    """Whether `variable` was made in eager mode and not in a graph."""
+    # What a variable says publicly, by raising or not, depends on where it is asked.
+    return not getattr(variable, "_in_graph_mode", True)
+
+
 def in_replica_context():
     """Whether the code of one replica of several runs, and not what joins them."""
     return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()

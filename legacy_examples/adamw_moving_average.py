@@ -20,9 +20,12 @@ import digits
 
 FLAGS = flags.FLAGS
 
-flags.DEFINE_float("learning_rate", 0.01, "Learning rate of Adam.", lower_bound=0.0)
+flags.DEFINE_float("learning_rate", 0.03, "Learning rate of Adam.", lower_bound=0.0)
 flags.DEFINE_float(
-    "weight_decay", 0.002, "Part of the weights that a step takes off.", lower_bound=0.0
+    "weight_decay",
+    0.0005,
+    "Part of the weights that a step takes off.",
+    lower_bound=0.0,
 )
 flags.DEFINE_float(
     "average_decay",
@@ -33,7 +36,8 @@ flags.DEFINE_float(
 )
 for name in ("batch_size", "steps", "log_every", "seed", "model_dir"):
     flags.declare_key_flag(name)  # so that --help lists them
-FLAGS.set_default("batch_size", 32)
+FLAGS.set_default("batch_size", 16)
+FLAGS.set_default("steps", 500)
 FLAGS.set_default("log_every", 50)
 
 HIDDEN = 64
@@ -42,18 +46,18 @@ HIDDEN = 64
 def network(images):
     """Logits [n, 10] of images [n, 8, 8, 1]: two dense layers."""
     x = tf.reshape(images, [-1, 64])
-    x = tf.nn.relu(dense("hidden", x, HIDDEN))
-    return dense("logits", x, digits.CLASSES)
+    x = tf.nn.relu(_dense("hidden", x, HIDDEN))
+    return _dense("logits", x, digits.CLASSES)
 
 
-def dense(name, x, size):
+def _dense(name, x, size):
     with tf.variable_scope(name):
         kernel = tf.get_variable("kernel", [x.shape[1], size])
         bias = tf.get_variable("bias", [size], initializer=tf.zeros_initializer())
     return tf.matmul(x, kernel) + bias
 
 
-def placeholders():
+def _placeholders():
     return (
         tf.placeholder(tf.float32, [None, 8, 8, 1], name="images"),
         tf.placeholder(tf.int32, [None], name="labels"),
@@ -77,7 +81,7 @@ def train(split, test, model_dir):
     """
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.set_random_seed(FLAGS.seed)
-        images, labels = placeholders()
+        images, labels = _placeholders()
         logits = network(images)
         loss = digits.cross_entropy(logits, labels)
         accuracy = digits.accuracy(logits, labels)
@@ -112,7 +116,7 @@ def train(split, test, model_dir):
 def evaluate(test, checkpoint):
     """The accuracy of the weights in the checkpoint."""
     with tf.Graph().as_default(), tf.Session() as sess:
-        images, labels = placeholders()
+        images, labels = _placeholders()
         accuracy = digits.accuracy(network(images), labels)
         tf.train.Saver().restore(sess, checkpoint)
         return sess.run(accuracy, {images: test.images, labels: test.labels})

@@ -37,9 +37,12 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.base import ContribOptimizer
-from contrib_opt.optimizers.hyperparameters import as_dtype, check_hyperparameter
+from contrib_opt.optimizers.hyperparameters import (
+    as_dtype,
+    check_hyperparameter,
+    compute_dtype,
+)
 from contrib_opt.optimizers.kernels import run_kernel
-from contrib_opt.optimizers.lars import compute_dtype
 from contrib_opt.optimizers.rows import read_rows, write_rows
 
 
@@ -147,18 +150,6 @@ class AdamRule(ContribOptimizer):
 
     def _state(self, var):
         return var, self.get_slot(var, "m"), self.get_slot(var, "v")
-
-    def variables(self):
-        """The slots and the beta powers, sorted by name.
-
-        As in `tf.compat.v1.train.Optimizer`, which in eager mode leaves out what was
-        made in a replica of a MirroredStrategy.
-        """
-        if not tf.executing_eagerly():
-            return super().variables()
-        made = [v for slots in self._slots.values() for v in slots.values()]
-        made += self._non_slot_variables()
-        return sorted((v for v in made if not v._in_graph_mode), key=lambda v: v.name)
 
     def _update_dense(self, grad, var):
         state, stored = self._state(var), var.dtype.base_dtype

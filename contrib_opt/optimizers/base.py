@@ -7,6 +7,7 @@ A rule subclasses `ContribOptimizer`, lists its hyperparameters and writes
 
 import tensorflow.compat.v1 as tf
 
+from contrib_opt import _tf
 from contrib_opt.optimizers.gradients import checked_gradients
 from contrib_opt.optimizers.hyperparameters import evaluate
 from contrib_opt.optimizers.unwrap import tensorflow_variable, without_tpu_sum
@@ -70,6 +71,18 @@ class ContribOptimizer(tf.train.Optimizer):
     def get_slot(self, var, name):
         """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
         return super().get_slot(tensorflow_variable(var), name)
+
+    def variables(self):
+        """The slots and the optimizer's other variables, sorted by name.
+
+        As in `tf.compat.v1.train.Optimizer`, which in eager mode leaves out what was
+        made in a replica of a MirroredStrategy.
+        """
+        if not tf.executing_eagerly():
+            return super().variables()
+        made = [v for slots in self._slots.values() for v in slots.values()]
+        made += self._non_slot_variables()
+        return sorted(filter(_tf.is_eager, made), key=lambda var: var.name)
 
     def _create_or_restore_slot_variable(self, variable, **kwargs):
         variable = tensorflow_variable(variable)

@@ -81,3 +81,9 @@ def as_dtype(value, dtype):
         return tf.constant(value, dtype)
     scalar = tf.cast(value, dtype)
     return scalar if scalar.shape.ndims == 0 else tf.reshape(scalar, [])
+
+
+def compute_dtype(dtype):
+    """The type in which norms and rates are computed for variables of `dtype`."""
+    dtype = dtype.base_dtype
+    return tf.float32 if dtype in (tf.float16, tf.bfloat16) else dtype

@@ -38,8 +38,7 @@ import numbers
 
 import tensorflow.compat.v1 as tf
 
-from contrib_opt.optimizers.hyperparameters import as_dtype
-from contrib_opt.optimizers.lars import compute_dtype
+from contrib_opt.optimizers.hyperparameters import as_dtype, compute_dtype
 
 
 def matrix_square_root(mat_a, mat_a_size, iter_count=100, ridge_epsilon=1e-4):

@@ -36,7 +36,7 @@ from contrib_opt.optimizers.adam import (
     rounded_up,
     unrounded,
 )
-from contrib_opt.optimizers.lars import compute_dtype
+from contrib_opt.optimizers.hyperparameters import compute_dtype
 from contrib_opt.optimizers.rows import read_rows, write_rows
 
 

@@ -32,9 +32,12 @@ import numbers
 import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.base import ContribOptimizer
-from contrib_opt.optimizers.hyperparameters import as_dtype, check_hyperparameter
+from contrib_opt.optimizers.hyperparameters import (
+    as_dtype,
+    check_hyperparameter,
+    compute_dtype,
+)
 from contrib_opt.optimizers.kernels import run_kernel
-from contrib_opt.optimizers.lars import compute_dtype
 from contrib_opt.optimizers.rows import read_rows, write_rows
 
 

@@ -68,9 +68,9 @@ from contrib_opt.optimizers.hyperparameters import (
     as_dtype,
     check_hyperparameter,
     check_scalar,
+    compute_dtype,
     evaluate,
 )
-from contrib_opt.optimizers.lars import compute_dtype
 from contrib_opt.optimizers.rows import read_rows, write_rows
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 

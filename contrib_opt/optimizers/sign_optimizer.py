@@ -21,9 +21,12 @@ import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.adam import moving_average
 from contrib_opt.optimizers.base import ContribOptimizer
-from contrib_opt.optimizers.hyperparameters import as_dtype, check_hyperparameter
+from contrib_opt.optimizers.hyperparameters import (
+    as_dtype,
+    check_hyperparameter,
+    compute_dtype,
+)
 from contrib_opt.optimizers.kernels import run_kernel
-from contrib_opt.optimizers.lars import compute_dtype
 from contrib_opt.optimizers.rows import read_rows, write_rows
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 

@@ -28,8 +28,7 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.conditional import run_if
-from contrib_opt.optimizers.hyperparameters import as_dtype, check_scalar
-from contrib_opt.optimizers.lars import compute_dtype
+from contrib_opt.optimizers.hyperparameters import as_dtype, check_scalar, compute_dtype
 from contrib_opt.wrappers.wrapper import WrapperOptimizer, check_optimizer
 
 _UPDATES = (

@@ -32,9 +32,9 @@ from contrib_opt import _tf
 from contrib_opt.optimizers.hyperparameters import (
     as_dtype,
     check_hyperparameter,
+    compute_dtype,
     evaluate,
 )
-from contrib_opt.optimizers.lars import compute_dtype
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
 
