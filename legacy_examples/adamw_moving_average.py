@@ -38,6 +38,7 @@ for name in ("batch_size", "steps", "log_every", "seed", "model_dir"):
     flags.declare_key_flag(name)  # so that --help lists them
 FLAGS.set_default("batch_size", 16)
 FLAGS.set_default("steps", 500)
+FLAGS.set_default("warmup_steps", 0)
 FLAGS.set_default("log_every", 50)
 
 HIDDEN = 64

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from test_legacy_examples import needs_sklearn, run, start
 
 PROGRAM = "adamw_moving_average"

@@ -182,7 +182,9 @@ def test_a_callable_of_the_step_is_as_in_1_15(name):
         kwargs = {"learning_rate": 0.1, "gbar_decay": 0.5, name: SCHEDULES[name]}
         return namespace.ShampooOptimizer(global_step(), **kwargs)
 
-    theirs = moved(lambda: build(tf.contrib.opt), graph=True)
+    from tensorflow.contrib import opt
+
+    theirs = moved(lambda: build(opt), graph=True)
     for graph in (True, False):
         assert_close(moved(lambda: build(contrib_opt), graph), theirs, 1e-5)
 
