@@ -2,12 +2,12 @@
 
 A problem knows the loss, the constraints and the variables; open() gives a run of
 it, which has
-  initial                the packed variables before the run, float64 [n]
-  evaluate(x, with_gradients)
-                         the vector described at `packing.outputs`, and the fetched values
-  assign(x)              sets the variables
-  before_callback(x)     makes the variables what a callback expects to see
-  restore()              makes them what they were before the run
+
+    initial                      the packed variables before the run, float64 [n]
+    evaluate(x, with_gradients)  the vector of `packing.outputs`, and what was fetched
+    assign(x)                    sets the variables
+    before_callback(x)           makes the variables what a callback expects to see
+    restore()                    makes them what they were before the run
 """
 
 import tensorflow.compat.v1 as tf
