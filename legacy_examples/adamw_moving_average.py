@@ -124,6 +124,7 @@ def evaluate(test, checkpoint):
 
 
 def main(_):
+    """Trains, then evaluates from the checkpoint."""
     split, test = digits.load()
     with tempfile.TemporaryDirectory() as folder:
         checkpoint, raw = train(split, test, FLAGS.model_dir or folder)

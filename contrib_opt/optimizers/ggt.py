@@ -35,6 +35,8 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 - K and its eigenvalues are computed in float64: rounded to float32, those that are
   near svd_eps, and with them the step, change with the release of TensorFlow.
 - Variables that share a name (in eager mode) have elements of their own in w.
+- A step gives the same numbers in every run; 1.15 read flat_grad while it wrote it if
+  beta1 was 0.5.
 - A variable's constraint holds after the update; 1.15 applied it before.
 - Gradients for other variables than in the first step are refused: the buffer has no
   place for them. 1.15 wrote them where others belong.

@@ -29,8 +29,8 @@ value is used and not kept.
 
 A sparse gradient (IndexedSlices), with rows of the same index summed first, counts as
 a dense one if d_1 <= max_matrix_size or gbar_decay is not the number 0. Otherwise only
-its rows of w and their elements of G_1 are updated (and w's other dimensions), with g
-these rows, gbar_weight 1, and no division by d_i in the vectors G_i.
+its rows of w, their elements of G_1 and the G_i of the other dimensions are updated,
+with g these rows, gbar_weight 1, and no division by d_i in the vectors G_i.
 
 Symbols: t the global step plus 1, gbar the slot 'gbar', G_i the slots 'Gbar_0',
 'Gbar_1', ..., and H_i the slots 'H_0', 'H_1', ... if svd_interval is more than 1.
