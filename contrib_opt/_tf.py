@@ -448,6 +448,13 @@ def saved_as(variable, name):
     return factory(name)
 
 
+def save_as_a_whole(variable):
+    """Lets a Saver forget that `variable` belongs to part of a partitioned variable."""
+    # What a variable is a part of has no public name.
+    if getattr(variable, "_save_slice_info", None) is not None:
+        variable._set_save_slice_info(None)
+
+
 def is_eager(variable):
     """Whether `variable` was made in eager mode and not in a graph."""
     # What a variable says publicly, by raising or not, depends on where it is asked.

@@ -62,6 +62,7 @@ import numbers
 
 import tensorflow.compat.v1 as tf
 
+from contrib_opt import _tf
 from contrib_opt.optimizers import matrix_functions
 from contrib_opt.optimizers.base import ContribOptimizer
 from contrib_opt.optimizers.hyperparameters import (
@@ -317,9 +318,8 @@ class ShampooOptimizer(ContribOptimizer):
     def _make_slot(self, var, value, name, axis):
         slot = self._get_or_make_slot(var, value, f"{name}_{axis}", self._name)
         # Or a Saver would take the slots of a partitioned variable's parts for parts
-        # of one slot. It has no public name.
-        if getattr(slot, "_save_slice_info", None) is not None:
-            slot._set_save_slice_info(None)
+        # of one slot.
+        _tf.save_as_a_whole(slot)
 
     def _check_variable(self, var):
         if not var.shape.is_fully_defined():
