@@ -57,9 +57,16 @@ def test_there_are_32_names_and_five_functions_beside_them():
     assert counts == [5, 28 + 5, 4]
 
 
+# Takes the arguments of the optimizer that it extends by position, too.
+LONGER = {
+    "tf.contrib.opt.DecoupledWeightDecayExtension": "(weight_decay, *args, **kwargs)"
+}
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_constructor(name):
-    assert signature(ours(name).__init__) == API[name]["init"]
+    wanted = LONGER.get(name, API[name]["init"])
+    assert signature(ours(name).__init__) == wanted
 
 
 @pytest.mark.parametrize("name", CLASSES)
