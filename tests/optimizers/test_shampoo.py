@@ -413,7 +413,7 @@ def test_a_variable_of_unknown_shape_is_refused():
             "With use_iterative_root, alpha must be a number",
         ),
     ],
-    ids=str,
+    ids=lambda given: "" if isinstance(given, str) else "-".join(given),
 )
 def test_refuses(kwargs, message):
     with pytest.raises(ValueError, match=re.escape(message)):
