@@ -5,6 +5,7 @@ why it is needed, and happens when it is first asked for: importing this module
 changes nothing.
 """
 
+import contextlib
 import copy
 import functools
 import importlib
@@ -473,3 +474,19 @@ def can_merge_replicas():
     if not tf.distribute.has_strategy() or _TF_VERSION < (2, 4):
         return in_replica_context()
     return not tf.__internal__.distribute.strategy_supports_no_merge_call()
+
+
+@contextlib.contextmanager
+def deprecation_silenced():
+    """A context in which TensorFlow does not say that what it runs is deprecated."""
+    # An experimental policy has a LossScale object, as in TensorFlow 2.8. To make one
+    # tells users to take tf.keras's LossScaleOptimizer, which is what is gone.
+    from tensorflow.python.util import deprecation
+
+    silence = deprecation.silence()
+    silence.__enter__()
+    try:
+        yield
+    finally:
+        # With an exception it would leave them off.
+        silence.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""What the example programs share: digits, network, optimizer, flags and curves.
+"""What the LARS programs share: network, optimizer, flags and curves.
 
 The task: tell the ten digits of scikit-learn's 1,797 images of 8x8 pixels apart, in
 batches of 1024. The programs themselves, lars_session.py, lars_eager.py and
@@ -9,11 +9,11 @@ import collections
 import os
 import sys
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 from absl import flags, logging
 
 import contrib_opt
+import digits_data
 from contrib_opt import schedules
 
 FLAGS = flags.FLAGS
@@ -55,38 +55,10 @@ flags.register_validator(
     message="--plot must name a file, not a folder.",
 )
 
-EXTRA = "pip install 'contrib_opt[examples]'"
 CLASSES = 10
 
 # Variables with one of these in their name are neither scaled nor decayed by LARS.
 SKIP_LIST = ["batch_normalization", "bias"]
-
-Split = collections.namedtuple("Split", ["images", "labels"])
-
-
-def load():
-    """Reads the digits.
-
-    Returns:
-      A pair of Splits, train (80 %) and test (20 %): images, float32 [n, 8, 8, 1],
-      shifted and scaled so that the pixels of the train images have mean 0 and
-      standard deviation 1; labels, int32 [n].
-    """
-    try:
-        from sklearn.datasets import load_digits
-        from sklearn.model_selection import train_test_split
-    except ImportError as error:
-        sys.exit(f"The digits come with scikit-learn: {EXTRA} brings it ({error}).")
-    images, labels = load_digits(return_X_y=True)
-    images = images.reshape([-1, 8, 8, 1]).astype(np.float32)
-    train_images, test_images, train_labels, test_labels = train_test_split(
-        images, labels.astype(np.int32), test_size=0.2, random_state=0, stratify=labels
-    )
-    mean, std = train_images.mean(), train_images.std()
-    return (
-        Split((train_images - mean) / std, train_labels),
-        Split((test_images - mean) / std, test_labels),
-    )
 
 
 def train_dataset(split):
@@ -300,7 +272,8 @@ def _import_pyplot():
     try:
         import matplotlib
     except ImportError as error:
-        sys.exit(f"--plot draws with matplotlib: {EXTRA} brings it ({error}).")
+        extra = digits_data.EXTRA
+        sys.exit(f"--plot draws with matplotlib: {extra} brings it ({error}).")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

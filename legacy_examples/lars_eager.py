@@ -10,6 +10,7 @@ import tensorflow.compat.v2 as tf2
 from absl import app, flags
 
 import digits
+import digits_data
 
 FLAGS = flags.FLAGS
 flags.adopt_module_key_flags(digits)  # so that --help lists them
@@ -27,7 +28,7 @@ def write_summaries(scalars, step):
 def main(_):
     tf.enable_eager_execution()
     tf.set_random_seed(FLAGS.seed)
-    train, test = digits.load()
+    train, test = digits_data.load(digits_data.standardized)
     report = digits.Report()
 
     network = digits.Network()

@@ -14,6 +14,7 @@ import tensorflow.compat.v1 as tf
 from absl import app, flags
 
 import digits
+import digits_data
 from contrib_opt import estimator
 
 FLAGS = flags.FLAGS
@@ -117,7 +118,7 @@ def predict(saved_model_dir, images):
 def main(_):
     # Deprecated as it is, Estimator warns at each of its names.
     tf.logging.set_verbosity(tf.logging.ERROR)
-    train, test = digits.load()
+    train, test = digits_data.load(digits_data.standardized)
     report = digits.Report()
 
     config = estimator.RunConfig(

@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 from absl import app, flags
 
 import digits
+import digits_data
 
 FLAGS = flags.FLAGS
 flags.adopt_module_key_flags(digits)  # so that --help lists them
@@ -31,7 +32,7 @@ def batches(split, first_step):
 
 
 def main(_):
-    train, test = digits.load()
+    train, test = digits_data.load(digits_data.standardized)
     report = digits.Report()
 
     with tf.Graph().as_default(), tf.Session() as sess:

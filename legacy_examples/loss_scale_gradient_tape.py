@@ -8,12 +8,12 @@ optimizers to take: `keras` or `tf_keras`; by default those of `tf.keras`.
 """
 
 import importlib
-import sys
 
 import numpy as np
 import tensorflow as tf
 from absl import app, flags, logging
 
+import digits_data
 from contrib_opt.keras.mixed_precision import experimental as mixed_precision
 
 FLAGS = flags.FLAGS
@@ -32,24 +32,6 @@ flags.DEFINE_integer("log_every", 10, "Steps from report to report.", lower_boun
 flags.DEFINE_integer("seed", 0, "Seed of the weights and of the batches.")
 
 
-def load():
-    """Two pairs (images, labels), for training (80 %) and for the test (20 %)."""
-    try:
-        from sklearn.datasets import load_digits
-        from sklearn.model_selection import train_test_split
-    except ImportError as error:
-        sys.exit(
-            "The digits come with scikit-learn: pip install 'contrib_opt[examples]' "
-            f"brings it ({error})."
-        )
-    images, labels = load_digits(return_X_y=True)
-    images = images.astype(np.float32) / 8.0 - 1.0
-    x, x_test, y, y_test = train_test_split(
-        images, labels, test_size=0.2, random_state=0, stratify=labels
-    )
-    return (x, y), (x_test, y_test)
-
-
 def main(_):
     """Trains, and says how good the network is at the end."""
     keras = importlib.import_module(FLAGS.keras) if FLAGS.keras else tf.keras
@@ -60,20 +42,21 @@ def main(_):
 
     policy = mixed_precision.Policy("mixed_float16", loss_scale=loss_scale)
     mixed_precision.set_policy(policy)
-    train, test = load()
-    batches = tf.data.Dataset.from_tensor_slices(train)
-    batches = batches.shuffle(len(train[1]), seed=FLAGS.seed).repeat()
+    train, test = digits_data.load(digits_data.from_minus_one_to_one)
+    batches = tf.data.Dataset.from_tensor_slices((train.images, train.labels))
+    batches = batches.shuffle(len(train.labels), seed=FLAGS.seed).repeat()
     batches = iter(batches.batch(FLAGS.batch_size).take(FLAGS.steps))
 
     model = keras.Sequential(
         [
+            keras.layers.Flatten(),
             keras.layers.Dense(128, activation="relu"),
             keras.layers.Dense(128, activation="relu"),
             keras.layers.Dense(10),
             keras.layers.Activation("linear", dtype="float32"),
         ]
     )
-    model.build((None, 64))
+    model.build((None, 8, 8, 1))
     print(f"A model of {type(model).__module__.split('.')[0]}, in {policy.name}")
 
     loss_object = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -93,8 +76,8 @@ def main(_):
         return loss
 
     def test_accuracy():
-        predicted = np.argmax(model(test[0], training=False), axis=1)
-        return 100.0 * np.mean(predicted == test[1])
+        predicted = np.argmax(model(test.images, training=False), axis=1)
+        return 100.0 * np.mean(predicted == test.labels)
 
     skipped = 0
     for step, (images, labels) in enumerate(batches):

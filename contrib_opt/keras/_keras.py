@@ -8,3 +8,9 @@ def replace_iterations(optimizer, variable):
     variables = optimizer._variables
     variables[variables.index(optimizer._iterations)] = variable
     optimizer._iterations = variable
+
+
+def loss_scale_variable(optimizer):
+    """The variable of a dynamic LossScaleOptimizer for new optimizers of Keras 2."""
+    # `loss_scale` gives its value, to read. A saved optimizer is restored into it.
+    return optimizer._loss_scale.current_loss_scale

@@ -1,10 +1,6 @@
-"""The Kerases under test, and the runs whose numbers TensorFlow 2.8.4 recorded.
-
-On TensorFlow 2.8 the classes under test are the real ones.
-"""
+"""The runs whose numbers TensorFlow 2.8.4 recorded in tests/golden/loss_scale."""
 
 import collections
-import importlib.util
 import json
 import os
 
@@ -16,41 +12,7 @@ from contrib_opt.keras import mixed_precision
 GOLDEN = os.path.join(
     os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden", "loss_scale"
 )
-REFERENCE = tf.__version__.startswith("2.8.")
 INF, NAN, TINY = float("inf"), float("nan"), 2.0**-9
-
-Kind = collections.namedtuple("Kind", ["id", "keras", "optimizers"])
-
-
-def _kinds():
-    """Every kind of optimizer that is installed: of which Keras, and its classes."""
-    if REFERENCE:
-        yield Kind("reference", tf.keras, tf.keras.optimizers)
-        return
-    for name in ("keras", "tf_keras"):
-        if importlib.util.find_spec(name) is None:
-            continue
-        keras = importlib.import_module(name)
-        if keras.__version__.startswith("3."):
-            yield Kind("keras3", keras, keras.optimizers)
-        else:
-            yield Kind(name + "-new", keras, keras.optimizers)
-            yield Kind(name + "-legacy", keras, keras.optimizers.legacy)
-
-
-KINDS = list(_kinds())
-
-
-def is_new(kind):
-    """Whether the optimizers are those after TensorFlow 2.8's."""
-    return kind.id == "keras3" or kind.id.endswith("-new")
-
-
-def make_dynamic(inner, initial_scale=2.0**15, growth_steps=2000):
-    return mixed_precision.LossScaleOptimizer(
-        inner, initial_scale=initial_scale, dynamic_growth_steps=growth_steps
-    )
-
 
 # A scenario is a loss scale, an optimizer, and a factor of the loss for each step.
 # Gradients and rates are such that float32 holds every number exactly.

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from loss_scaling import KINDS, NAN, REFERENCE, is_new
+from installed import KINDS, REFERENCE, every_kind, is_new
+from loss_scaling import NAN
 
 from contrib_opt.keras.mixed_precision import LossScaleOptimizer, experimental
-
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 
 
 def apply(optimizer, gradient, var):

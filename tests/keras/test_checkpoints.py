@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pytest
 import tensorflow as tf
-from loss_scaling import GOLDEN, KINDS, SCENARIOS, STEPS, Run, assert_same, golden
+from installed import every_kind
+from loss_scaling import GOLDEN, SCENARIOS, STEPS, Run, assert_same, golden
 
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 SCENARIO, EXPECTED = SCENARIOS["grows"], golden("trajectories")["grows"]
 MIDDLE = 6
 

@@ -1,14 +1,16 @@
 """fit, minimize and loops: each scales once and unscales once, on one optimizer."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
-from loss_scaling import KINDS, NAN
+from installed import every_generation, every_kind, is_new, only_keras3
+from loss_scaling import NAN
 from models import X, Y, assert_weights, loop_step, loss_of, make_model, plain
 
 from contrib_opt.keras.mixed_precision import LossScaleOptimizer, experimental
 
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 SCALES = {
     "dynamic": {},
     "small": {"initial_scale": 4.0, "dynamic_growth_steps": 2},
@@ -66,7 +68,6 @@ def ways(kind):
 
 
 COMPILE = {
-    "default": {},
     "eagerly": {"run_eagerly": True},
     "xla": {"jit_compile": True},
     "no_xla": {"jit_compile": False},
@@ -74,11 +75,15 @@ COMPILE = {
 }
 
 
-@every_kind
+@every_generation
 @pytest.mark.parametrize(
     "scale, how",
-    [(scale, "default") for scale in sorted(SCALES)]
-    + [("small", how) for how in sorted(COMPILE) if how != "default"],
+    [
+        ("dynamic", "eagerly"),
+        ("small", "xla"),
+        ("small", "four_at_once"),
+        ("fixed", "no_xla"),
+    ],
 )
 def test_fit(kind, scale, how):
     model, optimizer = make_model(kind), make(kind, scale)
@@ -91,10 +96,54 @@ def test_fit(kind, scale, how):
     assert float(optimizer.loss_scale) == expected
 
 
-@every_kind
-@pytest.mark.parametrize(
-    "scale, run_eagerly", [("small", True), ("small", False), ("fixed", False)]
-)
+@every_generation
+@pytest.mark.parametrize("scale", ["small", "fixed"])
+def test_fit_calls_what_a_subclass_overrides(kind, scale):
+    calls = []
+
+    class Doubling(LossScaleOptimizer):
+        def get_scaled_loss(self, loss):
+            calls.append("scaled")
+            scaled = super().get_scaled_loss(loss)
+            return (lambda: 2.0 * scaled()) if callable(scaled) else 2.0 * scaled
+
+        def get_unscaled_gradients(self, grads):
+            calls.append("unscaled")
+            return [grad / 2.0 for grad in super().get_unscaled_gradients(grads)]
+
+    inner = kind.optimizers.SGD(0.125, momentum=0.5)
+    model, optimizer = make_model(kind), Doubling(inner, **SCALES[scale])
+    model.compile(optimizer=optimizer, loss="mse", run_eagerly=True)
+    for way in ways(kind):
+        del calls[:]
+        way(model, optimizer)
+        assert calls == ["scaled", "unscaled"], way
+    steps = len([*ways(kind)])
+    assert_weights(model.get_weights(), plain(kind, steps))
+
+
+@only_keras3
+def test_gradients_of_float8_layers_are_values(kind):
+    optimizer = LossScaleOptimizer(kind.optimizers.SGD(0.5), initial_scale=8.0)
+    kernel, scale = (kind.keras.Variable([1.0]) for _ in range(2))
+    scale.overwrite_with_gradient = True
+    optimizer.scale_loss(tf.constant(1.0))
+    optimizer.apply([tf.constant([8.0]), tf.constant([8.0])], [kernel, scale])
+    assert kernel.numpy() == [0.5]
+    assert scale.numpy() == [8.0]
+
+
+@only_keras3
+def test_scale_loss_of_a_loss_in_half_precision(kind):
+    scaled = LossScaleOptimizer(kind.optimizers.SGD()).scale_loss(
+        tf.constant(4.0, tf.float16)
+    )
+    assert scaled.dtype == tf.float32
+    assert float(scaled) == 2.0**17
+
+
+@every_generation
+@pytest.mark.parametrize("scale, run_eagerly", [("small", False), ("fixed", True)])
 def test_all_ways_alternate_on_one_optimizer(kind, scale, run_eagerly):
     model, optimizer = make_model(kind), make(kind, scale)
     model.compile(optimizer=optimizer, loss="mse", run_eagerly=run_eagerly)
@@ -108,25 +157,21 @@ def test_all_ways_alternate_on_one_optimizer(kind, scale, run_eagerly):
         assert float(optimizer.loss_scale) == 4.0 * 2 ** (steps // 2)
 
 
-@every_kind
-@pytest.mark.parametrize("way", ["in_loop", "in_minimize", "in_keras3_loop"])
-def test_in_a_function(kind, way):
-    if "keras3" in way and kind.id != "keras3":
-        pytest.skip("a name of Keras 3")
+@every_generation
+def test_loops_in_functions(kind):
     model, optimizer = make_model(kind), make(kind)
-    step = tf.function(lambda: globals()[way](model, optimizer))
-    for _ in range(3):
-        step()
-    assert_weights(model.get_weights(), plain(kind, 3))
-    model.compile(optimizer=optimizer, loss="mse")
-    fit(model, 1)
-    step()
-    assert_weights(model.get_weights(), plain(kind, 5))
+    model.compile(optimizer=optimizer, loss="mse", run_eagerly=True)
+    loops = [in_loop, in_minimize] + [in_keras3_loop] * (kind.id == "keras3")
+    steps = [tf.function(functools.partial(loop, model, optimizer)) for loop in loops]
+    # The first time each is traced, the second time not.
+    for way in (*steps, lambda: in_fit(model, optimizer), *steps):
+        way()
+    assert_weights(model.get_weights(), plain(kind, 2 * len(steps) + 1))
+    assert int(optimizer.iterations) == 2 * len(steps) + 1
 
 
-@every_kind
-@pytest.mark.parametrize("run_eagerly", [True, False], ids=["eager", "graph"])
-def test_a_train_step_that_keeps_to_keras_2(kind, run_eagerly):
+@every_generation
+def test_a_train_step_that_keeps_to_keras_2(kind):
     class Model(kind.keras.Model):
         def __init__(self):
             super().__init__()
@@ -141,7 +186,7 @@ def test_a_train_step_that_keeps_to_keras_2(kind, run_eagerly):
 
     model, optimizer = Model(), make(kind)
     model(X)
-    model.compile(optimizer=optimizer, loss="mse", run_eagerly=run_eagerly)
+    model.compile(optimizer=optimizer, loss="mse")
     fit(model, 3)
     assert_weights(model.inner.get_weights(), plain(kind, 3))
 
@@ -175,11 +220,10 @@ def test_clipping_and_accumulation_in_between(kind):
     assert_weights(train(LossScaleOptimizer(sgd(0.125)), scaled=True), expected)
 
 
-@every_kind
-@pytest.mark.parametrize("run_eagerly", [True, False], ids=["eager", "graph"])
-def test_fit_skips_a_batch_that_is_not_finite(kind, run_eagerly):
+@every_generation
+def test_fit_skips_a_batch_that_is_not_finite(kind):
     model, optimizer = make_model(kind), make(kind)
-    model.compile(optimizer=optimizer, loss="mse", run_eagerly=run_eagerly)
+    model.compile(optimizer=optimizer, loss="mse")
     fit(model, 1)
     before = model.get_weights() + optimizer.get_weights()[1:]
     fit(model, 2, x=np.full_like(X, NAN))
@@ -220,7 +264,7 @@ def test_under_mixed_float16_it_is_not_wrapped_again(kind):
     experimental.set_policy("mixed_float16")
     model, optimizer = make_model(kind), make(kind)
     assert model.layers[0].compute_dtype == "float16"
-    model.compile(optimizer=optimizer, loss="mse")
+    model.compile(optimizer=optimizer, loss="mse", run_eagerly=True)
     assert model.optimizer is optimizer
     fit(model, 3)
     assert_weights(model.get_weights(), plain(kind, 3), rtol=2e-2)
@@ -250,6 +294,97 @@ def test_minimize_takes_one_variable(kind):
     assert var.numpy() == 0.5
     with pytest.raises(ValueError):
         optimizer.minimize(tf.constant(1.0), [var])
+
+
+@every_kind
+def test_in_a_graph_of_tensorflow_1_a_step_is_an_error(kind):
+    """But for legacy optimizers, which can do it."""
+    if not is_new(kind):
+        pytest.skip("it can")
+    with tf.Graph().as_default():
+        optimizer, var = LossScaleOptimizer(kind.optimizers.SGD()), tf.Variable([3.0])
+        steps = [
+            lambda: optimizer.apply_gradients([(tf.constant([1.0]), var)]),
+            lambda: optimizer.minimize(lambda: tf.reduce_sum(var), [var]),
+        ]
+        for step in steps:
+            with pytest.raises(RuntimeError, match="TensorFlow 1") as raised:
+                step()
+            for way_out in (
+                "tf.keras.optimizers.legacy",
+                "contrib_opt.mixed_precision.LossScaleOptimizer",
+                "tf.function",
+            ):
+                assert way_out in str(raised.value)
+
+
+@every_kind
+@pytest.mark.parametrize("by_name", [True, False], ids=["by_name", "by_position"])
+def test_minimize_takes_the_gradient_of_the_loss(kind, by_name):
+    """The numbers are those of TensorFlow 2.8, where this test runs as well."""
+    inner = kind.optimizers.SGD(0.1, momentum=0.5)
+    optimizer = LossScaleOptimizer(inner, initial_scale=8.0)
+    var, grad_loss = tf.Variable([1.0, 2.0]), tf.constant([1.0, 10.0])
+
+    def loss():
+        return var * var
+
+    for _ in range(2):
+        if by_name:
+            optimizer.minimize(loss, [var], grad_loss=grad_loss, name="step")
+        else:
+            optimizer.minimize(loss, [var], grad_loss, "step")
+    np.testing.assert_array_equal(var.numpy(), np.float32([0.53999996, 0.0]))
+    with tf.GradientTape() as tape:
+        value = loss()
+    optimizer.minimize(value, [var], grad_loss, None, tape)
+    np.testing.assert_allclose(var.numpy(), [0.302, 1.0], rtol=1e-6)
+
+
+@every_kind
+def test_variables_that_join_later(kind):
+    """As layers do that are trained once others are."""
+    optimizer = LossScaleOptimizer(kind.optimizers.SGD(0.25, momentum=0.5))
+    one, two = tf.Variable(1.0), tf.Variable(1.0)
+    if is_new(kind):
+        optimizer.build([one, two])
+    optimizer.minimize(lambda: one + two, [one])
+    optimizer.minimize(lambda: one + two, [one, two])
+    assert (one.numpy(), two.numpy()) == (0.375, 0.75)
+
+
+@every_kind
+def test_arguments_of_apply_gradients_by_position(kind):
+    optimizer, var = LossScaleOptimizer(kind.optimizers.SGD(0.5)), tf.Variable([1.0])
+    optimizer.apply_gradients([(tf.constant([1.0]), var)], "step", True)
+    optimizer.apply_gradients(
+        [(tf.constant([1.0]), var)], name="step", experimental_aggregate_gradients=True
+    )
+    assert var.numpy() == [0.0]
+
+
+@every_kind
+@pytest.mark.parametrize("scale", ["dynamic", "fixed"])
+def test_nothing_to_apply(kind, scale):
+    optimizer = make(kind, scale)
+    optimizer.apply_gradients([])
+    optimizer.apply_gradients(zip([], []))
+    assert int(optimizer.iterations) == 0
+    var = tf.Variable([1.0])
+    optimizer.apply_gradients([(tf.constant([1.0]), var)])
+    assert var.numpy() == [0.875]
+
+
+@every_kind
+def test_what_is_no_list_of_pairs(kind):
+    if not is_new(kind):
+        pytest.skip("Keras's own class")
+    optimizer, var = LossScaleOptimizer(kind.optimizers.SGD()), tf.Variable([1.0, 2.0])
+    gradient = tf.constant([1.0, 1.0])
+    for wrong in (gradient, 1.0, (gradient,), (var, gradient), [gradient] * 2):
+        with pytest.raises(TypeError, match=r"pairs \(gradient, variable\)"):
+            optimizer.apply_gradients([wrong])
+    assert int(optimizer.iterations) == 0
 
 
 @every_kind

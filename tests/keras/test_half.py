@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from loss_scaling import KINDS
+from installed import every_generation
 
 from contrib_opt.keras.mixed_precision import LossScaleOptimizer, experimental
-
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 
 RANDOM = np.random.RandomState(0)
 X = RANDOM.choice([-1.0, 1.0], size=(16384, 8)).astype(np.float32)
@@ -49,7 +47,7 @@ def train(model, optimizer, scaled):
         step()
 
 
-@every_kind
+@every_generation
 def test_without_loss_scaling_nothing_is_learned(kind):
     model = make_model(kind)
     train(model, kind.optimizers.SGD(0.2), scaled=False)
@@ -57,7 +55,7 @@ def test_without_loss_scaling_nothing_is_learned(kind):
     assert error(model) == 1.0
 
 
-@every_kind
+@every_generation
 @pytest.mark.parametrize("loss_scale", ["dynamic", 2.0**16], ids=["dynamic", "fixed"])
 def test_a_loop_learns(kind, loss_scale):
     model = make_model(kind)
@@ -68,7 +66,7 @@ def test_a_loop_learns(kind, loss_scale):
     assert int(optimizer.iterations) == 30
 
 
-@every_kind
+@every_generation
 def test_fit_learns(kind):
     model = make_model(kind)
     optimizer = LossScaleOptimizer(kind.optimizers.SGD(0.2))
@@ -77,7 +75,7 @@ def test_fit_learns(kind):
     assert error(model) < 0.02
 
 
-@every_kind
+@every_generation
 def test_a_scale_that_is_too_high_comes_down(kind):
     model = make_model(kind)
     inner = kind.optimizers.SGD(0.2)

@@ -1,13 +1,16 @@
 """The experimental policies, as legacy programs call them."""
 
+import subprocess
+import sys
+
 import pytest
 import tensorflow as tf
-from loss_scaling import KINDS, REFERENCE
+from installed import KINDS, REFERENCE, every_kind
 
 from contrib_opt.keras.mixed_precision import experimental
+from test_readme import DIFFS, side
 
 CLASSES = tf.compat.v1.mixed_precision.experimental
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 
 
 def test_policy():
@@ -67,6 +70,40 @@ def test_set_policy(kind, by_name):
     experimental.set_policy(None)
     assert experimental.global_policy().name == "float32"
     assert kind.keras.layers.Dense(2).compute_dtype == "float32"
+
+
+@pytest.mark.parametrize("wrong", [5, tf.float16, ["mixed_float16"]])
+def test_what_names_no_policy(wrong):
+    for function in (experimental.set_policy, experimental.Policy):
+        with pytest.raises(TypeError, match="'name' must be a string"):
+            function(wrong)
+    assert experimental.global_policy().name == "float32"
+
+
+@pytest.mark.skipif(REFERENCE, reason="there, the experimental names are deprecated")
+def test_nothing_is_deprecated():
+    """No warning sends users to the class that their TensorFlow lacks."""
+    (program,) = [side(diff, "+") for diff in DIFFS if "contrib_opt.keras" in diff]
+    program += "mixed_precision.set_policy(mixed_precision.Policy('mixed_float16', 8))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert "loss_scale of the policy" in done.stderr
+    assert "deprecated" not in done.stderr
+
+
+@pytest.mark.skipif(REFERENCE, reason="there, they are deprecated")
+def test_deprecations_of_others_are_still_told():
+    """Also after an error in the context that silences them."""
+    from tensorflow.python.util import deprecation
+
+    from contrib_opt import _tf
+
+    with pytest.raises(ZeroDivisionError), _tf.deprecation_silenced():
+        assert not deprecation._PRINT_DEPRECATION_WARNINGS
+        raise ZeroDivisionError
+    assert deprecation._PRINT_DEPRECATION_WARNINGS
 
 
 def test_get_layer_policy_wants_a_layer():

@@ -10,6 +10,7 @@ import contrib_opt
 
 VERSION = tuple(int(part) for part in tf.__version__.split(".")[:2])
 NAMES = ["LossScaleOptimizer", "experimental.LossScaleOptimizer"]
+NAMES += ["Policy", "set_global_policy", "global_policy"]
 NAMES += ["experimental." + n for n in ("Policy", "set_policy", "get_layer_policy")]
 
 
@@ -34,6 +35,25 @@ def test_the_real_one_is_handed_out(name):
 def test_too_old_a_tensorflow_is_told(name):
     with pytest.raises(ImportError, match=r"needs TensorFlow 2\.4 .*1\.15"):
         ours(name)
+
+
+@pytest.mark.skipif(VERSION < (2, 4), reason="there are none")
+@pytest.mark.parametrize("name", ["Policy", "set_global_policy", "global_policy"])
+def test_what_keras_still_has_is_its_own(name):
+    assert ours(name) is getattr(tf.keras.mixed_precision, name)
+
+
+@pytest.mark.skipif(VERSION < (2, 4), reason="there are none")
+def test_all_names_are_listed():
+    """For completion, and for `import *`."""
+    for prefix in ("", "experimental."):
+        names = [name[len(prefix) :] for name in NAMES if name.startswith(prefix)]
+        names = {name for name in names if "." not in name}
+        module = ours("experimental") if prefix else contrib_opt.keras.mixed_precision
+        assert names <= set(dir(module))
+        assert names <= set(module.__all__)
+        for name in module.__all__:
+            getattr(module, name)
 
 
 def test_an_unknown_name():

@@ -2,13 +2,12 @@
 
 import pytest
 import tensorflow as tf
-from loss_scaling import KINDS, REFERENCE
+from installed import REFERENCE, every_kind, only_keras3
 from models import X, Y, make_model
 
 from contrib_opt.keras.mixed_precision import LossScaleOptimizer
 
 pytestmark = pytest.mark.skipif(REFERENCE, reason="it came with TensorFlow 2.9")
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 
 
 @pytest.fixture
@@ -65,9 +64,7 @@ def test_neither_fit_nor_minimize_warn(kind, warned):
     assert not about_scaling(warned)
 
 
-@pytest.mark.parametrize(
-    "kind", [k for k in KINDS if k.id == "keras3"], ids=lambda kind: kind.id
-)
+@only_keras3
 def test_scaled_in_one_function_and_applied_in_another(kind):
     """What would be unscaled the first time only is an error."""
     optimizer, var = LossScaleOptimizer(kind.optimizers.SGD(0.5)), tf.Variable([1.0])

@@ -40,6 +40,34 @@ def from_loss_scale(loss_scale):
     )
 
 
+def check(initial_scale, dynamic_growth_steps):
+    """Raises ValueError or TypeError for what cannot scale, or never grow.
+
+    TensorFlow 2.8 takes all numbers, and trains to NaN or not at all.
+    """
+    if initial_scale is not None:
+        scale = _number("initial_scale", initial_scale, float)
+        if not 0 < scale <= tf.float32.max:
+            raise ValueError(
+                "initial_scale, the loss scale at the start, must be above 0 and "
+                f"finite: {initial_scale!r}"
+            )
+    if dynamic_growth_steps is not None:
+        steps = _number("dynamic_growth_steps", dynamic_growth_steps, int)
+        if steps < 1 or steps != dynamic_growth_steps:
+            raise ValueError(
+                "dynamic_growth_steps must be a whole number, 1 or more: "
+                f"{dynamic_growth_steps!r}"
+            )
+
+
+def _number(name, value, number):
+    try:
+        return number(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error)(f"{name} must be a number: {value!r}") from None
+
+
 def from_config(config):
     """The keyword arguments of `config`, and its wrapped optimizer.
 

@@ -4,8 +4,12 @@ import tensorflow as tf
 
 from contrib_opt.keras.mixed_precision import releases
 
-__all__ = ["LossScaleOptimizer"]
 _POLICIES = ["Policy", "get_layer_policy", "global_policy", "set_policy"]
+__all__ = ["LossScaleOptimizer", *_POLICIES]
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))
 
 
 def _namespace():
@@ -17,7 +21,7 @@ def _namespace():
     return policy
 
 
-__getattr__ = releases.attribute(__name__, __all__ + _POLICIES, _namespace)
+__getattr__ = releases.attribute(__name__, __all__, _namespace)
 
 if releases.OURS:
     from contrib_opt.keras.mixed_precision.loss_scale_optimizer import (

@@ -2,6 +2,8 @@
 
 import inspect
 
+from contrib_opt.keras.mixed_precision import names
+
 # Both Kerases have changed what their slots are called since TensorFlow 2.8; the name
 # there, and what may follow or precede the variable's name in later ones.
 _SLOT_NAMES = {
@@ -51,6 +53,7 @@ def slot(optimizer, variables, var, name):
     raise KeyError(name)
 
 
+@names.shown("LossScaleOptimizer")
 class Delegating:
     """Hyperparameters and state of the wrapped optimizer, under their old names.
 

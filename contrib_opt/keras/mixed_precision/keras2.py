@@ -8,8 +8,13 @@ import functools
 
 import tensorflow as tf
 
-from contrib_opt.keras.mixed_precision import hyperparameters
-from contrib_opt.optimizers.unwrap import tensorflow_variable
+from contrib_opt.keras import _keras
+from contrib_opt.keras.mixed_precision import (
+    applying,
+    gradients,
+    hyperparameters,
+    names,
+)
 
 
 @functools.lru_cache(maxsize=None)
@@ -28,6 +33,7 @@ def base(keras, legacy):
     )
 
 
+@names.shown("LossScaleOptimizer")
 class _New(hyperparameters.Delegating):
     """What the LossScaleOptimizer for new optimizers lacks of the one for legacy ones.
 
@@ -50,21 +56,52 @@ class _New(hyperparameters.Delegating):
         self.__dict__["_built_for"] = list(var_list)
         return super().build(var_list)
 
-    def minimize(self, loss, var_list, tape=None):
+    def minimize(self, loss, var_list, grad_loss=None, name=None, tape=None):
         """Computes, unscales and applies the gradients of `loss`.
 
         Args:
           loss: a callable, or a tensor that `tape` recorded.
           var_list: variables, one variable, or a callable that returns them.
+          grad_loss: the gradient of `loss` itself, a tensor of its shape; default ones.
+          name: ignored.
           tape: the `tf.GradientTape`, if `loss` is a tensor.
         """
+        applying.check_not_in_graph()
+        if grad_loss is not None:
+            grads, variables = gradients.by_tape(self, loss, var_list, grad_loss, tape)
+            return self.apply_gradients(zip(grads, variables))
         if not callable(var_list):
             var_list = tf.nest.flatten(var_list)
         return super().minimize(loss, var_list, tape)
 
+    def apply_gradients(
+        self,
+        grads_and_vars,
+        name=None,
+        experimental_aggregate_gradients=True,
+        **kwargs,
+    ):
+        """Applies unscaled gradients, unless one is inf or NaN; updates the loss scale.
+
+        Args:
+          grads_and_vars: list of (gradient, variable).
+          name: ignored.
+          experimental_aggregate_gradients: whether to sum those of the replicas.
+          **kwargs: what this Keras takes besides, by name.
+        """
+        applying.check_not_in_graph()
+        grads_and_vars = applying.pairs(grads_and_vars)
+        if not grads_and_vars:
+            return self.iterations
+        return super().apply_gradients(
+            grads_and_vars,
+            experimental_aggregate_gradients=experimental_aggregate_gradients,
+            **kwargs,
+        )
+
     def get_gradients(self, loss, params):
         """The unscaled gradients of the tensor `loss` in a graph of TensorFlow 1."""
-        return graph_gradients(self, loss, params)
+        return gradients.in_graph(self, loss, params)
 
     def save_own_variables(self, store):
         """Writes the state: the wrapped optimizer's, then loss scale and counter."""
@@ -80,22 +117,5 @@ class _New(hyperparameters.Delegating):
         state = {key: store[key] for key in store.keys()}
         if self.dynamic and len(state) == count + 2:
             self.dynamic_counter.assign(state.pop(str(count + 1))[()])
-            # The base class has no name for the variable itself.
-            scale = self._loss_scale.current_loss_scale
-            scale.assign(state.pop(str(count))[()])
+            _keras.loss_scale_variable(self).assign(state.pop(str(count))[()])
         super().load_own_variables(state)
-
-
-def graph_gradients(optimizer, loss, params):
-    """`tf.gradients` of a loss that `optimizer` scales, unscaled.
-
-    Raises:
-      ValueError: the loss does not depend on one of `params`.
-    """
-    params = tf.nest.flatten(params)
-    scaled = optimizer.get_scaled_loss(loss)
-    grads = tf.gradients(scaled, [tensorflow_variable(p) for p in params])
-    for grad, param in zip(grads, params):
-        if grad is None:
-            raise ValueError(f"The loss has no gradient with respect to {param}")
-    return optimizer.get_unscaled_gradients(grads)

@@ -7,36 +7,34 @@ gradients. Here both work, by turns if need be: `scale_loss` notes that the grad
 come scaled, and the next `apply` of the same thread unscales them.
 """
 
-import threading
-import weakref
-
 import tensorflow as tf
 
 import keras
 from contrib_opt import _tf
-from contrib_opt.keras import _keras
-from contrib_opt.keras.mixed_precision import hyperparameters, rule, strategies
-from contrib_opt.keras.mixed_precision.keras2 import graph_gradients
+from contrib_opt.keras.mixed_precision import (
+    applying,
+    gradients,
+    keras3_checks,
+    keras3_pickling,
+    keras3_state,
+    names,
+    rule,
+    strategies,
+)
+from contrib_opt.keras.mixed_precision.scaled_here import ScaledHere
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
+_DelegatingTrackable = _tf.delegating_trackable()
 
+
+@names.shown("LossScaleOptimizer")
 class Keras3LossScaleOptimizer(
-    hyperparameters.Delegating,
-    _tf.delegating_trackable(),
+    keras3_state.State,
+    keras3_pickling.Pickled,
+    _DelegatingTrackable,
     keras.mixed_precision.LossScaleOptimizer,
 ):
     """A LossScaleOptimizer of Keras 3 that also keeps the contract of Keras 2."""
-
-    clipnorm = hyperparameters.delegated("clipnorm")
-    global_clipnorm = hyperparameters.delegated("global_clipnorm")
-    clipvalue = hyperparameters.delegated("clipvalue")
-    weight_decay = hyperparameters.delegated("weight_decay")
-    use_ema = hyperparameters.delegated("use_ema")
-    ema_momentum = hyperparameters.delegated("ema_momentum")
-    ema_overwrite_frequency = hyperparameters.delegated("ema_overwrite_frequency")
-    gradient_accumulation_steps = hyperparameters.delegated(
-        "gradient_accumulation_steps"
-    )
 
     def __init__(
         self,
@@ -45,41 +43,26 @@ class Keras3LossScaleOptimizer(
         initial_scale=None,
         dynamic_growth_steps=None,
     ):
-        _check_wrapped(inner_optimizer)
-        initial_scale, dynamic_growth_steps = _checked(
+        of_a_subclass = set(vars(self))
+        keras3_checks.check_optimizer(inner_optimizer)
+        initial_scale, dynamic_growth_steps = keras3_checks.with_defaults(
             dynamic, initial_scale, dynamic_growth_steps
         )
         strategies.check_supported()
 
-        object.__setattr__(self, "_trackable", inner_optimizer)
+        _DelegatingTrackable.__init__(self, inner_optimizer)
         keras.mixed_precision.LossScaleOptimizer.__init__(
             self, inner_optimizer, initial_scale, dynamic_growth_steps
         )
         self._wrapped = inner_optimizer
-        inner_optimizer._is_wrapped_by_loss_scale_optimizer = True
+        keras3_checks.note_wrapped(inner_optimizer)
         self._dynamic = dynamic
         self._was_scaled = self._was_unscaled = False
-        self._scaled_here = _ScaledHere()
+        self._scaled_here = ScaledHere()
         if dynamic:
-            self._create_state()
-
-    def _create_state(self):
-        # The names of the attributes, and their order among the variables, are those of
-        # Keras 3: each reads the .keras files of the other.
-        self.step_counter = self.add_variable(
-            shape=(), dtype="int64", initializer="zeros", name="step_counter"
-        )
-        self.dynamic_scale = self.add_variable(
-            shape=(),
-            dtype="float32",
-            initializer=keras.initializers.Constant(self.initial_scale),
-            name="dynamic_scale",
-        )
-        # These names are the checkpoint's, since TensorFlow 2.2.
-        state = tf.Module()
-        state.current_loss_scale = tensorflow_variable(self.dynamic_scale)
-        state.good_steps = tensorflow_variable(self.step_counter)
-        _tf.track(self._wrapped, state, "loss_scale")
+            self._create_scale_and_counter()
+        made = {*vars(self), "_own_names", "_waiting", "_built_for", "built"}
+        self._own_names = frozenset(made - of_a_subclass)
 
     def build(self, var_list):
         """Makes the slots of the wrapped optimizer."""
@@ -87,6 +70,7 @@ class Keras3LossScaleOptimizer(
         self._built_for = var_list
         if not self._wrapped.built:
             self._wrapped.build(var_list)
+            self._take_waiting()
         self.built = True
 
     # ------------------------------------------------------------------ the contract
@@ -121,38 +105,34 @@ class Keras3LossScaleOptimizer(
 
     def scale_loss(self, loss):
         """As Keras 3's trainer calls it: the next `apply` gets scaled gradients."""
-        self._scaled_here.note()
         if loss.dtype.size < 4:
             # Here nothing would stop a loss times 2 ** 15 from overflowing.
             loss = tf.cast(loss, tf.float32)
-        return rule.scaled_loss(loss, lambda: self.loss_scale)
+        # By the name that subclasses override, as Keras 2's `fit` does.
+        scaled = self.get_scaled_loss(loss)
+        self._scaled_here.note()
+        return scaled
 
-    def minimize(self, loss, var_list, tape=None):
+    def minimize(self, loss, var_list, grad_loss=None, name=None, tape=None):
         """Computes, unscales and applies the gradients of `loss`.
 
         Args:
           loss: a callable, or a tensor that `tape` recorded.
           var_list: variables, one variable, or a callable that returns them.
+          grad_loss: the gradient of `loss` itself, a tensor of its shape; default ones.
+          name: ignored.
           tape: the `tf.GradientTape`, if `loss` is a tensor.
 
         Returns:
           `iterations`.
         """
-        if not callable(loss) and tape is None:
-            raise ValueError("`tape` must be given when `loss` is a tensor")
-        with tape or tf.GradientTape() as tape:
-            if callable(loss):
-                if not callable(var_list):
-                    tape.watch([tensorflow_variable(v) for v in _flat(var_list)])
-                loss = loss()
-            scaled = self.get_scaled_loss(loss)
-        variables = _flat(var_list() if callable(var_list) else var_list)
-        grads = tape.gradient(scaled, [tensorflow_variable(v) for v in variables])
-        return self.apply_gradients(zip(self.get_unscaled_gradients(grads), variables))
+        applying.check_not_in_graph()
+        grads, variables = gradients.by_tape(self, loss, var_list, grad_loss, tape)
+        return self.apply_gradients(zip(grads, variables))
 
     def get_gradients(self, loss, params):
         """The unscaled gradients of the tensor `loss` in a graph of TensorFlow 1."""
-        return graph_gradients(self, loss, params)
+        return gradients.in_graph(self, loss, params)
 
     def apply_gradients(
         self, grads_and_vars, name=None, experimental_aggregate_gradients=True
@@ -171,6 +151,7 @@ class Keras3LossScaleOptimizer(
         Raises:
           ValueError: called in the cross-replica context of a strategy, or under a
             strategy that is not supported, or no variable has a gradient.
+          RuntimeError: called in a graph of TensorFlow 1.
         """
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
         if not experimental_aggregate_gradients and replicas > 1:
@@ -178,7 +159,7 @@ class Keras3LossScaleOptimizer(
                 "experimental_aggregate_gradients=False is not supported: optimizers "
                 "of Keras 3 always sum the gradients of the replicas"
             )
-        grads_and_vars = list(grads_and_vars)
+        grads_and_vars = applying.pairs(grads_and_vars)
         if grads_and_vars:
             self.apply(*zip(*grads_and_vars))
         return self.iterations
@@ -190,6 +171,7 @@ class Keras3LossScaleOptimizer(
                 "apply_gradients() must be called in a replica context, such as in a "
                 "function that strategy.run() runs"
             )
+        applying.check_not_in_graph()
         strategies.check_supported()
         grads = list(grads)
         if not grads:
@@ -216,11 +198,14 @@ class Keras3LossScaleOptimizer(
     # --------------------------------------------------------------------- the steps
 
     def _unscaled(self, grads, variables):
-        unscaled = rule.unscaled_gradients(grads, self.loss_scale)
         # Variables of float8 layers are given their values as gradients.
+        values = [getattr(var, "overwrite_with_gradient", False) for var in variables]
+        unscaled = self.get_unscaled_gradients(
+            [None if is_value else grad for grad, is_value in zip(grads, values)]
+        )
         return [
-            grad if getattr(var, "overwrite_with_gradient", False) else small
-            for grad, small, var in zip(grads, unscaled, variables)
+            grad if is_value else small
+            for grad, small, is_value in zip(grads, unscaled, values)
         ]
 
     def _apply_if_finite(self, grads, variables):
@@ -277,164 +262,3 @@ class Keras3LossScaleOptimizer(
                 "must call get_scaled_loss(), then get_unscaled_gradients().",
                 " and ".join(forgotten),
             )
-
-    # ---------------------------------------------------------- state and attributes
-
-    @property
-    def iterations(self):
-        """The steps so far, skipped ones as well."""
-        return self._wrapped.iterations
-
-    @iterations.setter
-    def iterations(self, value):
-        if not hasattr(value, "assign_add"):
-            self.iterations.assign(value)
-        elif self.built:
-            raise RuntimeError(
-                "iterations can be set to a variable only before the first step"
-            )
-        else:
-            _keras.replace_iterations(self._wrapped, value)
-
-    @property
-    def variables(self):
-        """The variables of the wrapped optimizer; may be called, as in Keras 2."""
-        return _CallableList(self._wrapped.variables)
-
-    def save_own_variables(self, store):
-        """Writes the state, that of the wrapped optimizer with it."""
-        for index, variable in enumerate(super().variables):
-            store[str(index)] = variable.numpy()
-
-    def load_own_variables(self, store):
-        """Reads what `save_own_variables` wrote, here or in Keras 3's own class."""
-        variables = super().variables
-        if len(store.keys()) != len(variables):
-            tf.get_logger().warning(
-                "The state of the optimizer is not restored: the file has %d "
-                "variables for it, and it has %d.",
-                len(store.keys()),
-                len(variables),
-            )
-            return
-        for index, variable in enumerate(variables):
-            variable.assign(store[str(index)])
-
-    def get_config(self):
-        """As in TensorFlow 2.8: the wrapped optimizer, and how the scale changes."""
-        inner = keras.saving.serialize_keras_object(self._wrapped)
-        inner["config"]["name"] = _without_number(self._wrapped)
-        return {
-            "inner_optimizer": inner,
-            "dynamic": self.dynamic,
-            "initial_scale": self.initial_scale,
-            "dynamic_growth_steps": self.dynamic_growth_steps,
-        }
-
-    def _set_own(self, name, value):
-        # Past the tracking of attributes: a checkpoint takes this object for the
-        # wrapped optimizer, which tracks its own.
-        object.__setattr__(self, name, value)
-
-    def __dir__(self):
-        # Keras saves what it finds here, by these names: once is enough.
-        return [n for n in super().__dir__() if n not in ("_trackable", "_wrapped")]
-
-
-class _CallableList(list):
-    def __call__(self):
-        return self
-
-
-class _ScaledHere(threading.local):
-    """Whether `scale_loss` scaled the loss of the step that this thread is at."""
-
-    graph = None
-
-    def note(self):
-        self.graph = weakref.ref(tf.compat.v1.get_default_graph())
-
-    def forget(self):
-        self.graph = None
-
-    def take(self):
-        """True once for each step that noted it.
-
-        Raises:
-          RuntimeError: it was noted while another `tf.function` was traced. When that
-            runs again it will scale, but not note.
-        """
-        graph, self.graph = self.graph and self.graph(), None
-        if graph is None:
-            # Not noted, or in the trace of a function that failed and is gone.
-            return False
-        here = tf.compat.v1.get_default_graph()
-        if here not in _with_outer(graph) and graph not in _with_outer(here):
-            raise RuntimeError(
-                "scale_loss() was called in another tf.function than "
-                "apply_gradients(). Call both in one, or call get_scaled_loss() and "
-                "get_unscaled_gradients()."
-            )
-        return True
-
-    def __deepcopy__(self, memo):
-        return type(self)()
-
-    def __reduce__(self):
-        return type(self), ()
-
-
-def _with_outer(graph):
-    """`graph`, and those of the functions in whose traces it was traced."""
-    graphs = [graph]
-    while hasattr(getattr(graph, "outer_graph", None), "outer_graph"):
-        graph = graph.outer_graph
-        graphs.append(graph)
-    return graphs
-
-
-def _without_number(optimizer):
-    """The name of `optimizer`: 'sgd' for 'sgd_3', which Keras called the third SGD."""
-    stem = optimizer.name.rstrip("0123456789").rstrip("_")
-    generated = stem.replace("_", "") == type(optimizer).__name__.lower()
-    return stem if generated else optimizer.name
-
-
-def _flat(variables):
-    return tf.nest.flatten(variables)
-
-
-def _check_wrapped(optimizer):
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            "LossScaleOptimizer needs the TensorFlow backend of Keras, not "
-            f"{keras.backend.backend()}"
-        )
-    if isinstance(optimizer, keras.mixed_precision.LossScaleOptimizer):
-        raise TypeError(
-            f"LossScaleOptimizer cannot wrap another LossScaleOptimizer: {optimizer}"
-        )
-    if getattr(optimizer, "_is_wrapped_by_loss_scale_optimizer", False):
-        raise ValueError(f"A LossScaleOptimizer already wraps {optimizer}")
-
-
-def _checked(dynamic, initial_scale, growth_steps):
-    """`initial_scale` and `growth_steps`, checked, with their defaults."""
-    if not isinstance(dynamic, bool):
-        raise TypeError(
-            f"dynamic must be a bool: {dynamic!r}. "
-            "experimental.LossScaleOptimizer takes a loss scale there"
-        )
-    if dynamic:
-        if initial_scale is None:
-            initial_scale = rule.DEFAULT_INITIAL_SCALE
-        if growth_steps is None:
-            growth_steps = rule.DEFAULT_GROWTH_STEPS
-        return float(initial_scale), int(growth_steps)
-    if initial_scale is None:
-        raise ValueError("initial_scale must be given when dynamic is False")
-    if growth_steps is not None:
-        raise ValueError(
-            f"dynamic_growth_steps must be None when dynamic is False: {growth_steps}"
-        )
-    return float(initial_scale), None

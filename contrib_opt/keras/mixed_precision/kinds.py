@@ -5,8 +5,8 @@ is `tf_keras` or, until TensorFlow 2.15, `tf.keras`. No Keras is imported here t
 program has not imported itself.
 """
 
-import copy
 import functools
+import inspect
 import sys
 
 import tensorflow as tf
@@ -18,7 +18,7 @@ def class_for(cls, args, kwargs):
     """The class of the object that `cls(*args, **kwargs)` makes.
 
     Raises:
-      TypeError: the first argument is no optimizer of any Keras.
+      TypeError: no argument is an optimizer of any Keras.
     """
     if hasattr(cls, "_named_class"):
         return cls
@@ -27,7 +27,11 @@ def class_for(cls, args, kwargs):
         keras = _keras_of(value)
         if keras is not None and _kind(keras, value) is not None:
             return _concrete(cls, keras, _kind(keras, value))
-    _refuse(given[0] if given else None)
+    try:
+        arguments = inspect.signature(cls).bind(*args, **kwargs).arguments
+    except TypeError as error:
+        raise TypeError(f"{cls.__name__}(): {error}") from None
+    _refuse(*next(iter(arguments.items()), ("inner_optimizer", None)))
 
 
 def named_class(cls):
@@ -35,22 +39,12 @@ def named_class(cls):
     return getattr(cls, "_named_class", cls)
 
 
-def deserialize_optimizer(cls, config, custom_objects):
-    """The optimizer that `config` describes, in the Keras of `cls` or of `config`."""
-    if not isinstance(config, dict):
-        return config
-    config = copy.deepcopy(config)
-    keras = getattr(cls, "_keras", None) or _keras_that_wrote(config)
-    kwargs = {} if _is_keras_3(keras) else {"use_legacy_format": "module" not in config}
-    return keras.optimizers.deserialize(config, custom_objects, **kwargs)
-
-
 def register_with_loaded():
     """Makes the classes known to `load_model` of each Keras that is loaded."""
     from contrib_opt.keras.mixed_precision import loss_scale_optimizer as ours
 
     for keras in loaded():
-        kinds = ["keras3"] if _is_keras_3(keras) else ["keras2_legacy", "keras2"]
+        kinds = ["keras3"] if is_keras_3(keras) else ["keras2_legacy", "keras2"]
         for kind in kinds:
             _concrete(ours.LossScaleOptimizer, keras, kind)
             _concrete(ours.ExperimentalLossScaleOptimizer, keras, kind)
@@ -62,7 +56,8 @@ def loaded():
     return [module for module in modules if hasattr(module, "optimizers")]
 
 
-def _is_keras_3(keras):
+def is_keras_3(keras):
+    """Whether the module `keras` is Keras 3, not 2."""
     return int(keras.__version__.split(".")[0]) >= 3
 
 
@@ -77,23 +72,11 @@ def _keras_of(value):
 
 def _kind(keras, optimizer):
     """The name of the kind of `optimizer`, or None if it is no optimizer of `keras`."""
-    if _is_keras_3(keras):
+    if is_keras_3(keras):
         return "keras3" if isinstance(optimizer, keras.optimizers.Optimizer) else None
     if isinstance(optimizer, keras.optimizers.legacy.Optimizer):
         return "keras2_legacy"
     return "keras2" if isinstance(optimizer, keras.optimizers.Optimizer) else None
-
-
-def _keras_that_wrote(config):
-    inner, candidates = config.get("config", {}), loaded()
-    if "loss_scale_factor" in inner:
-        candidates = [keras for keras in candidates if _is_keras_3(keras)]
-    elif "is_legacy_optimizer" in inner or "legacy" in config.get("module", ""):
-        candidates = [keras for keras in candidates if not _is_keras_3(keras)]
-    if len(candidates) == 1:
-        return candidates[0]
-    # The package behind `tf.keras`, which does not say its version itself.
-    return sys.modules[tf.keras.optimizers.Optimizer.__module__.split(".")[0]]
 
 
 def _base(keras, kind):
@@ -124,7 +107,7 @@ def _concrete(cls, keras, kind):
     return made
 
 
-def _refuse(optimizer):
+def _refuse(argument, optimizer):
     if isinstance(optimizer, tf.compat.v1.train.Optimizer):
         raise TypeError(
             f"This LossScaleOptimizer wraps optimizers of Keras. {optimizer!r} is a "
@@ -132,7 +115,10 @@ def _refuse(optimizer):
             "contrib_opt.mixed_precision.LossScaleOptimizer and tf.compat.v1."
             "mixed_precision.MixedPrecisionLossScaleOptimizer."
         )
+    made = ""
+    if isinstance(optimizer, str):
+        made = f". tf.keras.optimizers.get({optimizer!r}) makes one"
     raise TypeError(
-        "LossScaleOptimizer wraps an optimizer of Keras 3, tf_keras or tf.keras, "
-        f"not {optimizer!r}"
+        f"{argument} must be an optimizer of Keras 3, tf_keras or tf.keras, not "
+        f"{optimizer!r}{made}"
     )

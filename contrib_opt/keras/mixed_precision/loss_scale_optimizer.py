@@ -4,16 +4,7 @@ A call of either makes an object of a class that derives from the class called a
 the LossScaleOptimizer of the Keras to which the wrapped optimizer belongs.
 """
 
-import inspect
-
-from contrib_opt.keras.mixed_precision import arguments, kinds
-
-
-def _show_signature(cls):
-    # Otherwise help() shows the arguments of __new__.
-    signature = inspect.signature(cls.__init__)
-    parameters = list(signature.parameters.values())[1:]
-    cls.__signature__ = signature.replace(parameters=parameters)
+from contrib_opt.keras.mixed_precision import arguments, deserialization, kinds, names
 
 
 class LossScaleOptimizer:
@@ -44,19 +35,43 @@ class LossScaleOptimizer:
       dynamic_growth_steps: finite steps before the loss scale doubles, 2000 by default;
         only with `dynamic=True`.
 
+    Raises:
+      ValueError: `initial_scale` is not above 0 or not finite, `dynamic_growth_steps`
+        is not a whole number of 1 or more (TensorFlow 2.8 takes these, and trains to
+        NaN or not at all), or the optimizer is wrapped already.
+      TypeError: an argument is of the wrong type.
+
     What the wrapped optimizer's Keras does not allow:
       - Keras 3: `apply_gradients(..., experimental_aggregate_gradients=False)` under
-        several replicas raises ValueError, since its optimizers always sum. A fixed
-        learning rate cannot be set where a schedule was. Under a strategy the
-        optimizer must be made in its scope. `scale_loss`, which is Keras 3's own, must
-        be called in the same `tf.function` as `apply`: RuntimeError otherwise.
+        several replicas raises ValueError, since its optimizers always sum. Under a
+        strategy the optimizer must be made in its scope. `scale_loss`, which is Keras
+        3's own, must be called in the same `tf.function` as `apply`: RuntimeError
+        otherwise. A learning rate cannot be a `tf.Variable`, and is set by
+        `optimizer.lr = rate`, not by `K.set_value`.
       - Keras 3 and new optimizers of Keras 2: in a graph of TensorFlow 1,
-        `get_gradients` works and `apply_gradients` does not. `get_slot` finds slots
-        once there has been a step.
-      - A checkpoint that TensorFlow 2.8 wrote: legacy optimizers restore all of it; on
-        Keras 3 the model, the loss scale and its counter are restored, but not the
-        slots and iterations; new optimizers of Keras 2 raise ValueError.
+        `get_gradients` works, and `apply_gradients` raises RuntimeError. `get_slot`
+        finds slots once there has been a step. A fixed learning rate cannot be set
+        where a schedule was. Variables that join after the first step need
+        `optimizer.build(all_variables)` before it.
+      - A checkpoint that TensorFlow 2.8 wrote: legacy optimizers restore all of it; new
+        optimizers of Keras 2 raise ValueError. Keras 3 restores the loss scale, its
+        counter and variables of the program's own, but not slots and iterations. It
+        keeps the kernels and embeddings of layers under other names than 2.8, and the
+        layers of Sequential and functional models too, so that these are not restored:
+        `status.assert_existing_objects_matched()` tells. Weights come back by
+        `load_model('model.h5', compile=False)`, from a file of `model.save` on 2.8.
+      - An .h5 file that TensorFlow 2.8 wrote of a compiled model: Keras 3 reads it with
+        `compile=False` only, whatever the optimizer. A model that it loaded from its
+        own .h5 file needs `compile` before it trains on, plain optimizers as well.
+      - The numbers of the wrapped optimizer, with loss scaling or without: where an
+        Embedding has an id twice in a batch, Adam, RMSprop, Adagrad, Adadelta, Nadam
+        and Ftrl of Keras 3 give others than 2.8, as they do not sum its gradients
+        first. Nadam, and Ftrl for rows that were not looked up, give others on Keras 3
+        and for new optimizers of Keras 2.
       - Optimizers of Keras 3 that use another backend than TensorFlow: ValueError.
+
+    `apply_gradients` warns when `get_scaled_loss` or `get_unscaled_gradients` was never
+    called: gradients of a loop that forgets them are too large, or underflow.
     """
 
     # What the class is registered as in Keras, behind 'contrib_opt>'.
@@ -68,7 +83,7 @@ class LossScaleOptimizer:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        _show_signature(cls)
+        names.show_signature(cls)
 
     def __init__(
         self,
@@ -77,6 +92,7 @@ class LossScaleOptimizer:
         initial_scale=None,
         dynamic_growth_steps=None,
     ):
+        arguments.check(initial_scale, dynamic_growth_steps)
         super().__init__(
             inner_optimizer,
             dynamic=dynamic,
@@ -92,7 +108,8 @@ class LossScaleOptimizer:
         `tf.keras` where the config does not tell.
         """
         kwargs, inner = arguments.from_config(config)
-        inner = kinds.deserialize_optimizer(cls, inner, custom_objects)
+        keras = getattr(cls, "_keras", None)
+        inner = deserialization.optimizer(inner, keras, custom_objects)
         return kinds.named_class(cls)._from_arguments(inner, **kwargs)
 
     @classmethod
@@ -119,16 +136,8 @@ class ExperimentalLossScaleOptimizer(LossScaleOptimizer):
         return cls(inner_optimizer, arguments.to_loss_scale(**kwargs))
 
 
-_show_signature(LossScaleOptimizer)
-
-
-def _found_at(cls, module):
-    """Says that `cls` is the LossScaleOptimizer that users import from `module`."""
-    cls.__name__ = cls.__qualname__ = "LossScaleOptimizer"
-    cls.__module__ = module
-
-
-_found_at(LossScaleOptimizer, "contrib_opt.keras.mixed_precision")
-_found_at(
+names.show_signature(LossScaleOptimizer)
+names.found_at(LossScaleOptimizer, "contrib_opt.keras.mixed_precision")
+names.found_at(
     ExperimentalLossScaleOptimizer, "contrib_opt.keras.mixed_precision.experimental"
 )

@@ -6,6 +6,7 @@ No optimizer tells here which Keras is meant. A `Policy` is one of `tf.keras`;
 
 import tensorflow as tf
 
+from contrib_opt import _tf
 from contrib_opt.keras.mixed_precision import arguments, kinds
 
 _AUTO = "auto"
@@ -30,6 +31,13 @@ class Policy(tf.keras.mixed_precision.Policy):
         return object.__new__(cls)
 
     def __init__(self, name, loss_scale=_AUTO):
+        if isinstance(name, tf.DType):
+            raise TypeError(
+                f"'name' must be a string, not a DType: {name!r}. Pass its name: "
+                f"{name.name!r}"
+            )
+        if not isinstance(name, str):
+            raise TypeError(f"'name' must be a string: {name!r}")
         super().__init__(name)
         self._by_default = loss_scale == _AUTO
         if self._by_default:
@@ -79,7 +87,7 @@ def set_policy(policy):
     global _policy
     if policy is None:
         policy = tf.keras.backend.floatx()
-    if isinstance(policy, str):
+    if not hasattr(policy, "compute_dtype"):
         policy = Policy(policy)
     for keras in kinds.loaded():
         keras.mixed_precision.set_global_policy(policy.name)
@@ -117,13 +125,14 @@ def _as_object(loss_scale):
     if loss_scale is None or isinstance(loss_scale, classes.LossScale):
         return loss_scale
     kwargs = arguments.from_loss_scale(loss_scale)
-    if not kwargs["dynamic"]:
-        return classes.FixedLossScale(kwargs["initial_scale"])
-    if "initial_scale" not in kwargs:
-        return classes.DynamicLossScale()
-    return classes.DynamicLossScale(
-        kwargs["initial_scale"], kwargs["dynamic_growth_steps"]
-    )
+    with _tf.deprecation_silenced():
+        if not kwargs["dynamic"]:
+            return classes.FixedLossScale(kwargs["initial_scale"])
+        if "initial_scale" not in kwargs:
+            return classes.DynamicLossScale()
+        return classes.DynamicLossScale(
+            kwargs["initial_scale"], kwargs["dynamic_growth_steps"]
+        )
 
 
 def _same(one, other):
