@@ -17,6 +17,7 @@ from absl import app, flags
 
 import contrib_opt
 import digits
+import digits_data
 
 FLAGS = flags.FLAGS
 
@@ -125,7 +126,7 @@ def evaluate(test, checkpoint):
 
 def main(_):
     """Trains, then evaluates from the checkpoint."""
-    split, test = digits.load()
+    split, test = digits_data.load(digits_data.standardized)
     with tempfile.TemporaryDirectory() as folder:
         checkpoint, raw = train(split, test, FLAGS.model_dir or folder)
         averaged = evaluate(test, checkpoint)
