@@ -109,3 +109,10 @@ def test_methods_take_what_they_took(name, method):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_function(name):
     assert signature(ours(name)) == API[name]["call"]
+
+
+def test_modules_are_found_as_attributes():
+    import contrib_opt
+
+    assert contrib_opt.optimizers.sign_decay.get_linear_decay_fn(10)
+    assert callable(contrib_opt.optimizers.matrix_functions.matrix_square_root)

@@ -813,6 +813,7 @@ def test_the_error_is_the_first_one(graph):
         (lambda v: {"var_list": [v, v]}, ValueError, "v:0 twice"),
         (lambda v: {"var_list": [v * v]}, TypeError, "variables only"),
         (lambda v: {"var_to_bounds": 3}, TypeError, "var_to_bounds must be a dict"),
+        (lambda v: {"var_to_bounds": {"v": (0, 1)}}, TypeError, "must have variables"),
         (lambda v: {"bounds": [(0, 1)]}, ValueError, "bounds=.*var_to_bounds"),
         (lambda v: {"constraints": ()}, ValueError, "constraints=.*equalities"),
         (lambda v: {"callback": print}, ValueError, "callback=.*step_callback"),

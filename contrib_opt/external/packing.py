@@ -77,6 +77,10 @@ def checked_variables(variables):
     for v in variables:
         if not (hasattr(v, "assign") and hasattr(v, "dtype")):
             raise TypeError(f"var_list must hold variables only, got {v!r}.")
+        if hasattr(v, "as_tensor"):
+            raise TypeError(
+                f"var_list has {v.name}, which is partitioned: give its parts, list(v)."
+            )
         if v.dtype.is_complex:
             raise TypeError(f"var_list has {v.name}, which is complex; split it.")
         if not v.shape.is_fully_defined():
@@ -106,6 +110,11 @@ def packed_bounds(var_to_bounds, variables):
     bounds = {}
     for key, value in pairs:
         var = tensorflow_variable(key.deref() if hasattr(key, "deref") else key)
+        if not hasattr(var, "assign") or hasattr(var, "as_tensor"):
+            raise TypeError(
+                f"var_to_bounds must have variables for keys, got {key!r}. The "
+                "parts of a partitioned variable have bounds of their own."
+            )
         bounds[id(var)] = value
     packed = []
     for var in variables:

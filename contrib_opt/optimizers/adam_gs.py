@@ -34,6 +34,7 @@ from contrib_opt.optimizers.adam import AdamRule, check_decay_rate
 from contrib_opt.optimizers.hyperparameters import (
     as_dtype,
     check_hyperparameter,
+    check_step,
     evaluate,
 )
 from contrib_opt.optimizers.unwrap import tensorflow_variable
@@ -95,7 +96,7 @@ class AdamGSOptimizer(AdamRule):
             or callable only with arguments.
         """
         global_step = tensorflow_variable(global_step)
-        check_hyperparameter("global_step", global_step, minimum=0)
+        check_step(global_step)
         check_hyperparameter("learning_rate", learning_rate)
         check_decay_rate("beta1", beta1)
         check_decay_rate("beta2", beta2)

@@ -28,7 +28,7 @@ import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.adam import AdamRule, check_decay_rate, moving_average
 from contrib_opt.optimizers.hyperparameters import as_dtype, check_hyperparameter
-from contrib_opt.optimizers.kernels import run_kernel
+from contrib_opt.optimizers.kernels import colocated, run_kernel
 
 
 def adamax_step(w, m, u, g, rate, beta1, beta2, epsilon):
@@ -133,7 +133,7 @@ class AdaMaxOptimizer(AdamRule, tf.train.AdamOptimizer):
     def _finish(self, update_ops, name_scope):
         with tf.control_dependencies(update_ops):
             power = self._get_beta_accumulators()
-            with tf.colocate_with(power):
+            with colocated(power):
                 beta1 = as_dtype(self._beta1_t, power.dtype.base_dtype)
                 update = power.assign(power * beta1, use_locking=self._use_locking)
         return tf.group(*update_ops, update, name=name_scope)

@@ -8,9 +8,13 @@ A rule subclasses `ContribOptimizer`, lists its hyperparameters and writes
 import tensorflow.compat.v1 as tf
 
 from contrib_opt import _tf
-from contrib_opt.optimizers.gradients import checked_gradients
+from contrib_opt.optimizers.gradients import (
+    checked_global_step,
+    checked_gradients,
+    pairs_of,
+)
 from contrib_opt.optimizers.hyperparameters import evaluate
-from contrib_opt.optimizers.unwrap import tensorflow_variable, without_tpu_sum
+from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
 class ContribOptimizer(tf.train.Optimizer):
@@ -49,16 +53,15 @@ class ContribOptimizer(tf.train.Optimizer):
         Raises:
           ValueError: no variable has a gradient, or a gradient has another shape
             or dtype than its variable.
-          TypeError: a gradient cannot be made a Tensor.
+          TypeError: grads_and_vars are no pairs, global_step is no variable, or a
+            gradient cannot be made a Tensor.
           RuntimeError: called in the cross-replica context of a strategy.
           InvalidArgumentError: IndexedSlices have an index out of range, or a shape
             that was unknown before does not fit (when the step runs).
             No variable and no slot has changed then.
         """
-        pairs = [
-            (without_tpu_sum(g), tensorflow_variable(v)) for g, v in grads_and_vars
-        ]
-        global_step = tensorflow_variable(global_step)
+        pairs = pairs_of(grads_and_vars)
+        global_step = checked_global_step(global_step)
         checks = []
         if not tf.distribute.in_cross_replica_context():
             pairs, checks = checked_gradients(pairs)

@@ -54,6 +54,7 @@ from contrib_opt.optimizers.hyperparameters import (
     check_hyperparameter,
     evaluate,
 )
+from contrib_opt.optimizers.kernels import colocated
 from contrib_opt.optimizers.rows import write_rows
 
 REGULARIZATION = ("eps", "svd_eps", "sigma_eps")
@@ -224,7 +225,7 @@ class GGTOptimizer(ContribOptimizer):
             # The base class puts what is done here on the device of `var`, where a
             # replica has its copy of flat_grad.
             if not tf.distribute.has_strategy():
-                stack.enter_context(tf.colocate_with(flat_grad, ignore_existing=True))
+                stack.enter_context(colocated(flat_grad, ignore_existing=True))
             return write_rows(
                 flat_grad,
                 tf.range(start, start + size),

@@ -69,6 +69,7 @@ from contrib_opt.optimizers.hyperparameters import (
     as_dtype,
     check_hyperparameter,
     check_scalar,
+    check_step,
     compute_dtype,
     evaluate,
 )
@@ -245,7 +246,7 @@ class ShampooOptimizer(ContribOptimizer):
             alpha that is not a number.
         """
         self._global_step = tensorflow_variable(global_step)
-        check_hyperparameter("global_step", self._global_step)
+        check_step(self._global_step)
         if not (isinstance(max_matrix_size, numbers.Real) and max_matrix_size >= 0):
             raise ValueError(
                 "max_matrix_size must be a number that is 0 or more, got "

@@ -43,6 +43,7 @@ import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.adam import AdamBase
 from contrib_opt.optimizers.base import ContribOptimizer
+from contrib_opt.optimizers.gradients import pairs_of
 from contrib_opt.optimizers.hyperparameters import (
     as_dtype,
     check_hyperparameter,
@@ -121,8 +122,9 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
     contrib_opt/optimizers/weight_decay.py.
     """
 
-    _decayed = None  # As `checked_decay_var_list` returns it.
-    _minimized = None  # decay_var_list of the `minimize` that is running.
+    # Two underscores: base optimizers have a `_decay` and a `_base` of their own.
+    __decayed = None  # As `checked_decay_var_list` returns it.
+    __minimized = None  # decay_var_list of the `minimize` that is running.
 
     def __init__(self, weight_decay, *args, **kwargs):
         """Makes the base optimizer, with weight decay.
@@ -134,13 +136,19 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
           *args, **kwargs: what the base optimizer takes.
 
         Raises:
+          TypeError: there is no base optimizer.
           ValueError: weight_decay is no scalar, is negative, or is callable only with
             arguments.
         """
+        if type(self) is DecoupledWeightDecayExtension:
+            raise TypeError(
+                "DecoupledWeightDecayExtension alone is no optimizer: derive a class "
+                "from it and an optimizer class, or call "
+                "extend_with_decoupled_weight_decay(optimizer_class)."
+            )
         check_hyperparameter("weight_decay", weight_decay, minimum=0)
         super().__init__(*args, **kwargs)
-        # Not `_weight_decay`: base optimizers have that too.
-        self._decoupled_weight_decay = weight_decay
+        self.__decoupled_weight_decay = weight_decay
 
     def minimize(
         self,
@@ -168,7 +176,7 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
           ValueError: as in the base class, and as in `apply_gradients`.
           TypeError: decay_var_list is no list of variables.
         """
-        self._minimized = decay_var_list
+        self.__minimized = decay_var_list
         try:
             return super().minimize(
                 loss,
@@ -181,7 +189,7 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
                 grad_loss=grad_loss,
             )
         finally:
-            self._minimized = None
+            self.__minimized = None
 
     def apply_gradients(
         self,
@@ -211,55 +219,55 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
           ValueError, RuntimeError, InvalidArgumentError: as in `ContribOptimizer`.
         """
         if decay_var_list is None:
-            decay_var_list = self._minimized
-        self._decayed = checked_decay_var_list(decay_var_list)
-        grads_and_vars = list(grads_and_vars)
+            decay_var_list = self.__minimized
+        self.__decayed = checked_decay_var_list(decay_var_list)
+        grads_and_vars = pairs_of(grads_and_vars)
         # One operation for all, so that the graph has an edge and not one a gradient.
         barrier = tf.group(*_tensors_of(grads_and_vars))
         with tf.control_dependencies([] if barrier is None else [barrier]):
             return super().apply_gradients(grads_and_vars, global_step, name, **kwargs)
 
     def _prepare(self):
-        self._decay_value = evaluate(self._decoupled_weight_decay)
-        self._base()._prepare()
+        self.__decay_value = evaluate(self.__decoupled_weight_decay)
+        self.__base()._prepare()
 
-    def _decay(self, var, indices=None):
+    def __decay(self, var, indices=None):
         """The operations that must run before the base rule."""
-        if self._decayed is not None and id(var) not in self._decayed:
+        if self.__decayed is not None and id(var) not in self.__decayed:
             return []
-        weight_decay = as_dtype(self._decay_value, var.dtype.base_dtype)
+        weight_decay = as_dtype(self.__decay_value, var.dtype.base_dtype)
         if indices is None:
             return [decay(var, weight_decay, self._use_locking)]
         return [decay_rows(var, indices, weight_decay, self._use_locking)]
 
-    def _base(self):
+    def __base(self):
         """The base optimizer's methods."""
         ours = type(self)._update_dense is not ContribOptimizer._update_dense
         # `ContribOptimizer` stands before a base optimizer that is not one itself.
         return super() if ours else super(ContribOptimizer, self)
 
     def _apply_dense(self, grad, var):
-        with tf.control_dependencies(self._decay(var)):
-            return self._base()._apply_dense(grad, var)
+        with tf.control_dependencies(self.__decay(var)):
+            return self.__base()._apply_dense(grad, var)
 
     def _resource_apply_dense(self, grad, var):
-        with tf.control_dependencies(self._decay(var)):
-            return self._base()._resource_apply_dense(grad, var)
+        with tf.control_dependencies(self.__decay(var)):
+            return self.__base()._resource_apply_dense(grad, var)
 
     def _apply_sparse_duplicate_indices(self, grad, var):
-        with tf.control_dependencies(self._decay(var, grad.indices)):
-            return self._base()._apply_sparse_duplicate_indices(grad, var)
+        with tf.control_dependencies(self.__decay(var, grad.indices)):
+            return self.__base()._apply_sparse_duplicate_indices(grad, var)
 
     def _resource_apply_sparse_duplicate_indices(self, grad, var, indices):
-        with tf.control_dependencies(self._decay(var, indices)):
-            base = self._base()
+        with tf.control_dependencies(self.__decay(var, indices)):
+            base = self.__base()
             return base._resource_apply_sparse_duplicate_indices(grad, var, indices)
 
     def _apply_sparse(self, grad, var):
-        return self._base()._apply_sparse(grad, var)
+        return self.__base()._apply_sparse(grad, var)
 
     def _resource_apply_sparse(self, grad, var, indices):
-        return self._base()._resource_apply_sparse(grad, var, indices)
+        return self.__base()._resource_apply_sparse(grad, var, indices)
 
 
 def extend_with_decoupled_weight_decay(base_optimizer):

@@ -163,6 +163,7 @@ class MovingAverageOptimizer(WrapperOptimizer):
           A `tf.compat.v1.train.Saver`.
 
         Raises:
+          TypeError: var_list is no list or dict.
           RuntimeError: neither `minimize` nor `apply_gradients` was called before.
           ValueError: var_list has a variable without its average, or an average without
             its variable, or two variables of one name, or is missing in eager mode.
@@ -177,6 +178,11 @@ class MovingAverageOptimizer(WrapperOptimizer):
             if tf.executing_eagerly():
                 raise ValueError("In eager mode swapping_saver needs a var_list.")
             var_list = tf.global_variables()
+        if isinstance(var_list, str) or hasattr(var_list, "assign"):
+            raise TypeError(
+                "var_list must be a list of variables, or a dict from names to "
+                f"variables, got {var_list!r}."
+            )
         named = var_list if isinstance(var_list, dict) else _by_name(var_list)
         present = {_key(part) for item in named.values() for part in _parts_of(item)}
         partners = {}

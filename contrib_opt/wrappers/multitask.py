@@ -28,6 +28,7 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.conditional import run_if
+from contrib_opt.optimizers.gradients import pairs_of
 from contrib_opt.optimizers.hyperparameters import as_dtype, check_scalar, compute_dtype
 from contrib_opt.wrappers.wrapper import WrapperOptimizer, check_optimizer
 
@@ -148,10 +149,12 @@ def clip_gradients_by_global_norm(gradients_variables, clip_norm=20.0):
       otherwise. If norm is not finite, all gradients are NaN.
 
     Raises:
+      TypeError: gradients_variables are no pairs.
       ValueError: clip_norm is no scalar, or negative.
     """
     check_scalar("clip_norm", clip_norm, minimum=0)
-    pairs = [(_tensor(g), v) for g, v in gradients_variables]
+    pairs = pairs_of(gradients_variables, "gradients_variables")
+    pairs = [(_tensor(g), v) for g, v in pairs]
     gradients = [g for g, _ in pairs if g is not None]
     dtypes = [compute_dtype(g.dtype) for g in gradients]
     dtype = tf.float64 if tf.float64 in dtypes else tf.float32

@@ -35,6 +35,7 @@ from contrib_opt.optimizers.hyperparameters import (
     compute_dtype,
     evaluate,
 )
+from contrib_opt.optimizers.kernels import colocated
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
 
@@ -202,14 +203,6 @@ class VariableClippingOptimizer(WrapperOptimizer):
             delta = tf.IndexedSlices(tf.cast(delta, var.dtype.base_dtype), rows)
         done = var.scatter_sub(delta, use_locking=self._use_locking)
         return None if tf.executing_eagerly() else done.op
-
-
-def colocated(var):
-    """A context whose operations run on the device of `var`."""
-    graph = None if tf.executing_eagerly() else tf.get_default_graph()
-    if graph is not None and getattr(var, "graph", None) is graph:
-        return graph.colocate_with(var.op)
-    return tf.device(var.device)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 import contrib_opt
 from contrib_opt.optimizers.adam import rounded_up
 from contrib_opt.optimizers.adam_gs import power
+from optimizers.runtimes import run_program
 
 WITH_POWERS = [
     contrib_opt.AdaMaxOptimizer,
@@ -339,3 +340,22 @@ def test_variables_under_a_strategy(cls):
     name = opt.get_name()
     powers = ["beta1_power", "beta2_power"][: 1 if name == "AdaMax" else 2]
     assert [n.split("/")[-1] for n in names] == [*powers, name, name]
+
+
+@pytest.mark.parametrize(
+    "cls", [contrib_opt.AdamGSOptimizer, contrib_opt.LazyAdamGSOptimizer]
+)
+def test_a_learning_rate_in_the_place_of_global_step(cls):
+    with pytest.raises(ValueError, match="write learning_rate=0.001"):
+        cls(0.001)
+
+
+def test_adamax_prints_nothing():
+    program = """
+import tensorflow.compat.v1 as tf
+import contrib_opt
+with tf.Graph().as_default():
+    var = tf.get_variable("w", initializer=[1.0])
+    contrib_opt.AdaMaxOptimizer(0.1).minimize(tf.reduce_sum(var))
+"""
+    assert "deprecated" not in "".join(run_program(program))

@@ -336,3 +336,18 @@ def test_variable_without_gradient_is_left_alone(case):
     )
     np.testing.assert_array_equal(bias.numpy(), before)
     assert not slots({"bias": bias}, run.optimizer)
+
+
+@every_optimizer
+@graph_or_eager
+def test_what_are_no_pairs_and_no_global_step(case, runtime):
+    run = RUNTIMES[runtime](LINEAR, lambda: make(case), "float32")
+    apply = run.optimizer.apply_gradients
+    with run.graph.as_default() if runtime == "resource" else contextlib.ExitStack():
+        gradient = tf.constant([1.0, 2.0])
+        for wrong in (gradient, [gradient], None, 3):
+            with pytest.raises(TypeError, match="must be a list of .gradient, var"):
+                apply(wrong)
+        bias = run.variables["layer/bias"]
+        with pytest.raises(TypeError, match="global_step must be a variable"):
+            apply([(tf.ones_like(bias), bias)], 3)

@@ -310,3 +310,80 @@ def test_bad_decay_var_list(wrong):
     with pytest.raises(TypeError, match="decay_var_list must be a list of variables"):
         sgdw().minimize(lambda: 1.0 * w, var_list=[w], decay_var_list=w)
     np.testing.assert_array_equal(w.numpy(), [4.0])
+
+
+# With arguments that every constructor takes; weights start at 1, the gradient is 1.
+BASES = {
+    "Adadelta": lambda: (tf.train.AdadeltaOptimizer, {"learning_rate": 0.1}),
+    "Adagrad": lambda: (tf.train.AdagradOptimizer, {"learning_rate": 0.1}),
+    "AdagradDA": lambda: (
+        tf.train.AdagradDAOptimizer,
+        {"learning_rate": 0.1, "global_step": tf.train.get_or_create_global_step()},
+    ),
+    "Adam": lambda: (tf.train.AdamOptimizer, {}),
+    "Ftrl": lambda: (tf.train.FtrlOptimizer, {"learning_rate": 0.1}),
+    "GradientDescent": lambda: (
+        tf.train.GradientDescentOptimizer,
+        {"learning_rate": 0.1},
+    ),
+    "Momentum": lambda: (
+        tf.train.MomentumOptimizer,
+        {"learning_rate": 0.1, "momentum": 0.9},
+    ),
+    "ProximalAdagrad": lambda: (
+        tf.train.ProximalAdagradOptimizer,
+        {"learning_rate": 0.1},
+    ),
+    "ProximalGradientDescent": lambda: (
+        tf.train.ProximalGradientDescentOptimizer,
+        {"learning_rate": 0.1},
+    ),
+    "RMSProp": lambda: (tf.train.RMSPropOptimizer, {"learning_rate": 0.1}),
+    "AdaMax": lambda: (contrib_opt.AdaMaxOptimizer, {}),
+    "AdamGS": lambda: (contrib_opt.AdamGSOptimizer, {}),
+    "AddSign": lambda: (contrib_opt.AddSignOptimizer, {}),
+    "GGT": lambda: (contrib_opt.GGTOptimizer, {}),
+    "LARS": lambda: (contrib_opt.LARSOptimizer, {"learning_rate": 0.1}),
+    "LazyAdam": lambda: (contrib_opt.LazyAdamOptimizer, {}),
+    "LazyAdamGS": lambda: (contrib_opt.LazyAdamGSOptimizer, {}),
+    "Nadam": lambda: (contrib_opt.NadamOptimizer, {}),
+    "PowerSign": lambda: (contrib_opt.PowerSignOptimizer, {}),
+    "RegAdagrad": lambda: (contrib_opt.RegAdagradOptimizer, {"learning_rate": 0.1}),
+    "Shampoo": lambda: (contrib_opt.ShampooOptimizer, {}),
+}
+# Their steps read the weights, AdagradDA's sets them.
+NOT_ADDITIVE = ("AdagradDA", "Ftrl", "LARS")
+
+
+@pytest.mark.parametrize("name", sorted(BASES))
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_over_every_optimizer(name, sparse):
+    """The first step is the decay and then the step of the base optimizer."""
+
+    def step(extend):
+        with tf.Graph().as_default(), tf.Session() as session:
+            table = tf.get_variable("table", initializer=np.ones([3, 2], np.float32))
+            base, kwargs = BASES[name]()
+            optimizer = extend(base)(**kwargs)
+            rows = tf.gather(table, [0, 2]) if sparse else tf.identity(table)
+            train = optimizer.minimize(tf.reduce_sum(rows))
+            session.run(tf.global_variables_initializer())
+            session.run(train)
+            return session.run(table)
+
+    def with_decay(base):
+        cls = contrib_opt.extend_with_decoupled_weight_decay(base)
+        return lambda **kwargs: cls(weight_decay=0.25, **kwargs)
+
+    plain, decayed = step(lambda base: base), step(with_decay)
+    touched = [0, 2] if sparse else [0, 1, 2]
+    assert (decayed[touched] != plain[touched]).all() == (name != "AdagradDA")
+    if name not in NOT_ADDITIVE:
+        np.testing.assert_allclose(
+            decayed[touched], plain[touched] - 0.25, rtol=1e-5, atol=1e-6
+        )
+
+
+def test_the_extension_alone_is_refused():
+    with pytest.raises(TypeError, match="alone is no optimizer"):
+        contrib_opt.DecoupledWeightDecayExtension(0.1)
