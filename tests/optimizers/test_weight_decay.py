@@ -313,7 +313,7 @@ def test_bad_decay_var_list(wrong):
 
 
 # With arguments that every constructor takes; weights start at 1, the gradient is 1.
-BASES = {
+CLASSES = {
     "Adadelta": lambda: (tf.train.AdadeltaOptimizer, {"learning_rate": 0.1}),
     "Adagrad": lambda: (tf.train.AdagradOptimizer, {"learning_rate": 0.1}),
     "AdagradDA": lambda: (
@@ -355,7 +355,7 @@ BASES = {
 NOT_ADDITIVE = ("AdagradDA", "Ftrl", "LARS")
 
 
-@pytest.mark.parametrize("name", sorted(BASES))
+@pytest.mark.parametrize("name", sorted(CLASSES))
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_over_every_optimizer(name, sparse):
     """The first step is the decay and then the step of the base optimizer."""
@@ -363,7 +363,7 @@ def test_over_every_optimizer(name, sparse):
     def step(extend):
         with tf.Graph().as_default(), tf.Session() as session:
             table = tf.get_variable("table", initializer=np.ones([3, 2], np.float32))
-            base, kwargs = BASES[name]()
+            base, kwargs = CLASSES[name]()
             optimizer = extend(base)(**kwargs)
             rows = tf.gather(table, [0, 2]) if sparse else tf.identity(table)
             train = optimizer.minimize(tf.reduce_sum(rows))
