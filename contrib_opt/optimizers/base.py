@@ -8,6 +8,7 @@ A rule subclasses `ContribOptimizer`, lists its hyperparameters and writes
 import tensorflow.compat.v1 as tf
 
 from contrib_opt import _tf
+from contrib_opt.optimizers.conditional import first_value
 from contrib_opt.optimizers.gradients import (
     checked_global_step,
     checked_gradients,
@@ -98,6 +99,13 @@ class ContribOptimizer(tf.train.Optimizer):
             return restore(variable=variable, **kwargs)
         with strategy.scope():
             return restore(variable=variable, **kwargs)
+
+    def _create_non_slot_variable(self, initial_value, name, colocate_with):
+        # A hyperparameter may be a variable that is initialized in the same run. The
+        # base class reads it too soon; of ref variables TensorFlow takes care.
+        if hasattr(initial_value, "handle"):
+            initial_value = first_value(initial_value)
+        return super()._create_non_slot_variable(initial_value, name, colocate_with)
 
     # The values of the callable hyperparameters while a step is built or run, so
     # that each is called once a step and not once a variable.

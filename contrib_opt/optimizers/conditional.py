@@ -87,3 +87,18 @@ def branches_see_ref_variables():
 
 # The switch is one for all threads, and each may build a graph.
 _switch_lock = threading.RLock()
+
+
+def first_value(var):
+    """What a variable that starts as a copy of the variable `var` starts with.
+
+    In a graph: the value of `var` where it has one when the copy is initialized,
+    otherwise the one that it is initialized with.
+    """
+    if tf.executing_eagerly():
+        return var.read_value()
+    if tf.distribute.has_strategy():
+        return var.initial_value
+    return tf.cond(
+        tf.is_variable_initialized(var), var.read_value, lambda: var.initial_value
+    )

@@ -39,7 +39,7 @@ import numbers
 import tensorflow.compat.v1 as tf
 
 from contrib_opt import _tf
-from contrib_opt.optimizers.conditional import branches_see_ref_variables
+from contrib_opt.optimizers.conditional import branches_see_ref_variables, first_value
 from contrib_opt.optimizers.hyperparameters import check_hyperparameter, evaluate
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
@@ -241,7 +241,7 @@ class MovingAverageOptimizer(WrapperOptimizer):
 
     def _make_average(self, var):
         with branches_see_ref_variables():
-            average = self._get_or_make_slot(var, _first_value(var), _NAME, _NAME)
+            average = self._get_or_make_slot(var, first_value(var), _NAME, _NAME)
         self._averaged[id(var)] = _graph(), var, average
         if not tf.executing_eagerly():
             tf.add_to_collection(tf.GraphKeys.MOVING_AVERAGE_VARIABLES, var)
@@ -265,21 +265,6 @@ class MovingAverageOptimizer(WrapperOptimizer):
                     average, move_average, args=(var, rate), group=False
                 )
         return tf.group(*_operations(moved))
-
-
-def _first_value(var):
-    """What the average of `var` starts at, a Tensor.
-
-    In a graph: the value of `var` where it has one when its average is initialized,
-    otherwise the one that it is initialized with.
-    """
-    if tf.executing_eagerly():
-        return var.read_value()
-    if tf.distribute.has_strategy():
-        return var.initial_value
-    return tf.cond(
-        tf.is_variable_initialized(var), var.read_value, lambda: var.initial_value
-    )
 
 
 def _joined(update, variables):
