@@ -15,7 +15,7 @@ estimator = [
     "tensorflow-estimator==2.15.0; python_version >= '3.9'",
     "tf_keras; python_version >= '3.9'",
 ]
-examples = ["scikit-learn", "matplotlib"]
+examples = ["scikit-learn", "matplotlib", "scipy"]
 
 setup(
     name="contrib_opt",
@@ -32,7 +32,7 @@ setup(
         "estimator": estimator,
         "scipy": ["scipy"],
         "keras2": ["tf_keras; python_version >= '3.9'"],
-        "test": ["pytest"] + examples + estimator,
+        "test": ["pytest", "pytest-xdist"] + examples + estimator,
     },
     classifiers=[
         "Development Status :: 4 - Beta",

@@ -397,7 +397,7 @@ def _estimator_training():
     return module
 
 
-# --------------------------------------------------------- Keras LossScaleOptimizer
+# ---------------------------------------------------- checkpoints, replicas
 
 
 def delegating_trackable():
@@ -408,18 +408,72 @@ def delegating_trackable():
     return tf.__internal__.tracking.DelegatingTrackableMixin
 
 
+@functools.lru_cache(maxsize=None)
+def delegating_to_optimizer():
+    """The mixin of wrappers that a checkpoint takes for their `_optimizer`."""
+    # As above, for every release since 1.15. A wrapper that were an object of its own
+    # in the checkpoint would have the same slots as the optimizer in it, and saving
+    # refuses that. The class has no public name either.
+    (trackable,) = [
+        base
+        for base in tf.compat.v1.train.Optimizer.__mro__
+        if base.__name__ == "Trackable"
+    ]
+
+    def delegated(name):
+        return property(
+            lambda self: getattr(self._optimizer, name),
+            lambda self, value: setattr(self._optimizer, name, value),
+        )
+
+    # TensorFlow looks whether a class has the first two; no optimizer has.
+    own = ("_serialize_to_tensors", "_restore_from_tensors", "__")
+    names = [name for name in vars(trackable) if not name.startswith(own)]
+    names += ["_create_or_restore_slot_variable", "_restore_slot_variable"]
+    return type("Delegating", (), {name: delegated(name) for name in names})
+
+
 def track(parent, child, name):
     """Makes `child` part of the checkpoints of `parent`, as an attribute would."""
     # An attribute would also show up in the optimizer, under a name that is its own.
     parent._track_trackable(child, name, overwrite=True)
 
 
+def saved_as(variable, name):
+    """`variable` as the dict of a `tf.compat.v1.train.Saver` takes it under `name`."""
+    # Saver takes mirrored variables in a list, where they have their own names. This is
+    # how it does so; it restores all of the copies.
+    if not isinstance(getattr(variable, "values", None), (list, tuple)):
+        return variable
+    (factory,) = variable._gather_saveables_for_checkpoint().values()
+    return factory(name)
+
+
+def save_as_a_whole(variable):
+    """Lets a Saver forget that `variable` belongs to part of a partitioned variable."""
+    # What a variable is a part of has no public name.
+    if getattr(variable, "_save_slice_info", None) is not None:
+        variable._set_save_slice_info(None)
+
+
+def is_eager(variable):
+    """Whether `variable` was made in eager mode and not in a graph."""
+    # What a variable says publicly, by raising or not, depends on where it is asked.
+    return not getattr(variable, "_in_graph_mode", True)
+
+
+def in_replica_context():
+    """Whether the code of one replica of several runs, and not what joins them."""
+    return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
+
+
 def can_merge_replicas():
     """Whether the code of a replica may, or must, ask the others to join it."""
     # Most strategies join replicas to update a variable, and that cannot happen inside
     # of tf.cond; others cannot join them. No public name says which one runs.
-    supports = tf.__internal__.distribute.strategy_supports_no_merge_call
-    return tf.distribute.has_strategy() and not supports()
+    if not tf.distribute.has_strategy() or _TF_VERSION < (2, 4):
+        return in_replica_context()
+    return not tf.__internal__.distribute.strategy_supports_no_merge_call()
 
 
 @contextlib.contextmanager

@@ -7,9 +7,15 @@ A rule subclasses `ContribOptimizer`, lists its hyperparameters and writes
 
 import tensorflow.compat.v1 as tf
 
-from contrib_opt.optimizers.gradients import checked_gradients
+from contrib_opt import _tf
+from contrib_opt.optimizers.conditional import first_value
+from contrib_opt.optimizers.gradients import (
+    checked_global_step,
+    checked_gradients,
+    pairs_of,
+)
 from contrib_opt.optimizers.hyperparameters import evaluate
-from contrib_opt.optimizers.unwrap import tensorflow_variable, without_tpu_sum
+from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
 class ContribOptimizer(tf.train.Optimizer):
@@ -48,16 +54,15 @@ class ContribOptimizer(tf.train.Optimizer):
         Raises:
           ValueError: no variable has a gradient, or a gradient has another shape
             or dtype than its variable.
-          TypeError: a gradient cannot be made a Tensor.
+          TypeError: grads_and_vars are no pairs, global_step is no variable, or a
+            gradient cannot be made a Tensor.
           RuntimeError: called in the cross-replica context of a strategy.
           InvalidArgumentError: IndexedSlices have an index out of range, or a shape
             that was unknown before does not fit (when the step runs).
             No variable and no slot has changed then.
         """
-        pairs = [
-            (without_tpu_sum(g), tensorflow_variable(v)) for g, v in grads_and_vars
-        ]
-        global_step = tensorflow_variable(global_step)
+        pairs = pairs_of(grads_and_vars)
+        global_step = checked_global_step(global_step)
         checks = []
         if not tf.distribute.in_cross_replica_context():
             pairs, checks = checked_gradients(pairs)
@@ -71,6 +76,18 @@ class ContribOptimizer(tf.train.Optimizer):
         """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
         return super().get_slot(tensorflow_variable(var), name)
 
+    def variables(self):
+        """The slots and the optimizer's other variables, sorted by name.
+
+        As in `tf.compat.v1.train.Optimizer`, which in eager mode leaves out what was
+        made in a replica of a MirroredStrategy.
+        """
+        if not tf.executing_eagerly():
+            return super().variables()
+        made = [v for slots in self._slots.values() for v in slots.values()]
+        made += self._non_slot_variables()
+        return sorted(filter(_tf.is_eager, made), key=lambda var: var.name)
+
     def _create_or_restore_slot_variable(self, variable, **kwargs):
         variable = tensorflow_variable(variable)
         # A checkpoint is restored outside of any strategy. The base class would make
@@ -82,6 +99,13 @@ class ContribOptimizer(tf.train.Optimizer):
             return restore(variable=variable, **kwargs)
         with strategy.scope():
             return restore(variable=variable, **kwargs)
+
+    def _create_non_slot_variable(self, initial_value, name, colocate_with):
+        # A hyperparameter may be a variable that is initialized in the same run. The
+        # base class reads it too soon; of ref variables TensorFlow takes care.
+        if hasattr(initial_value, "handle"):
+            initial_value = first_value(initial_value)
+        return super()._create_non_slot_variable(initial_value, name, colocate_with)
 
     # The values of the callable hyperparameters while a step is built or run, so
     # that each is called once a step and not once a variable.

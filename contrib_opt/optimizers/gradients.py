@@ -2,6 +2,35 @@
 
 import tensorflow.compat.v1 as tf
 
+from contrib_opt.optimizers.unwrap import tensorflow_variable, without_tpu_sum
+
+
+def pairs_of(grads_and_vars, name="grads_and_vars"):
+    """The (gradient, variable) pairs of `grads_and_vars`, without their wrappings.
+
+    Raises:
+      TypeError: it is no list of pairs.
+    """
+    try:
+        # Tensors raise errors of their own when they are iterated.
+        assert not tf.is_tensor(grads_and_vars)
+        pairs = list(grads_and_vars)
+        assert all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs)
+    except (AssertionError, TypeError):
+        raise TypeError(
+            f"{name} must be a list of (gradient, variable) pairs, as "
+            f"compute_gradients returns it, got {grads_and_vars!r}."
+        ) from None
+    return [(without_tpu_sum(g), tensorflow_variable(v)) for g, v in pairs]
+
+
+def checked_global_step(global_step):
+    """`global_step`, a variable or None; TypeError if it is neither."""
+    global_step = tensorflow_variable(global_step)
+    if global_step is not None and not hasattr(global_step, "assign_add"):
+        raise TypeError(f"global_step must be a variable or None, got {global_step!r}.")
+    return global_step
+
 
 def checked_gradients(grads_and_vars):
     """Refuses gradients that do not fit their variables.

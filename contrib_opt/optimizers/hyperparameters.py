@@ -50,6 +50,16 @@ def check_scalar(name, value, minimum=None, kinds="a number, Tensor or Variable"
         raise ValueError(f"{name} must be {minimum} or more, got {value!r}.")
 
 
+def check_step(global_step):
+    """Raises ValueError if `global_step` cannot be the argument of that name."""
+    check_hyperparameter("global_step", global_step, minimum=0)
+    if isinstance(global_step, numbers.Real) and int(global_step) != global_step:
+        raise ValueError(
+            f"global_step must be an integer, got {global_step!r}. It is the first "
+            f"argument; for a learning rate write learning_rate={global_step!r}."
+        )
+
+
 def _describe(value):
     """The dtype, the number of elements and the value of `value`; None if unknown."""
     is_tensor = tf.is_tensor(value) or hasattr(value, "assign")
@@ -81,3 +91,9 @@ def as_dtype(value, dtype):
         return tf.constant(value, dtype)
     scalar = tf.cast(value, dtype)
     return scalar if scalar.shape.ndims == 0 else tf.reshape(scalar, [])
+
+
+def compute_dtype(dtype):
+    """The type in which norms and rates are computed for variables of `dtype`."""
+    dtype = dtype.base_dtype
+    return tf.float32 if dtype in (tf.float16, tf.bfloat16) else dtype

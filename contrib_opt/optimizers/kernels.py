@@ -25,3 +25,17 @@ def run_kernel(kernel, variables, **inputs):
         variables = {name: v.handle for name, v in variables.items()}
     inputs.update(variables)
     return getattr(tf.raw_ops, kernel)(**inputs)
+
+
+def colocated(var, ignore_existing=False):
+    """A context whose operations run on the device of `var`.
+
+    Args:
+      var: a variable.
+      ignore_existing: whether it replaces other colocations, and not adds to them.
+    """
+    # `tf.colocate_with` does the same, and prints that it is deprecated.
+    graph = None if tf.executing_eagerly() else tf.get_default_graph()
+    if graph is not None and getattr(var, "graph", None) is graph:
+        return graph.colocate_with(var.op, ignore_existing=ignore_existing)
+    return tf.device(var.device)

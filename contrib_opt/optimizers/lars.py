@@ -37,15 +37,13 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.base import ContribOptimizer
-from contrib_opt.optimizers.hyperparameters import as_dtype, check_hyperparameter
+from contrib_opt.optimizers.hyperparameters import (
+    as_dtype,
+    check_hyperparameter,
+    compute_dtype,
+)
 from contrib_opt.optimizers.kernels import run_kernel
 from contrib_opt.optimizers.unwrap import tensorflow_variable
-
-
-def compute_dtype(dtype):
-    """The type in which norms and rates are computed for variables of `dtype`."""
-    dtype = dtype.base_dtype
-    return tf.float32 if dtype in (tf.float16, tf.bfloat16) else dtype
 
 
 def l2_norm(x):

@@ -1,0 +1,99 @@
+"""AddSign: larger steps while the gradient agrees with its moving average.
+
+For a variable w with gradient g:
+
+    m <- beta * m + (1 - beta) * g
+    w <- w - learning_rate * (alpha + sign_decay * sign(g) * sign(m)) * g
+
+with the new m. A sparse gradient (IndexedSlices) is 0 in the rows that it does not
+have: there m decays, and w stays as it is.
+
+Symbols: m the slot 'm', which starts at 0; sign_decay 1, or sign_decay_fn of the
+global step (contrib_opt/optimizers/sign_decay.py).
+
+Source: I. Bello, B. Zoph, V. Vasudevan, Q. V. Le, "Neural Optimizer Search with
+Reinforcement Learning", https://arxiv.org/abs/1709.07417, as
+`tf.contrib.opt.AddSignOptimizer` of TensorFlow 1.15 computes it.
+
+Deviations from TensorFlow 1.15, each a case in which it failed:
+- Sparse gradients update resource variables too, and so eager mode.
+- learning_rate, alpha and beta may be callables.
+- float16 and bfloat16 variables are updated in float32, and rounded when they are
+  stored; in 1.15 a beta of 0.999 was 1 in bfloat16, and m stayed 0.
+- A gradient of the wrong shape is refused before anything is written.
+"""
+
+from contrib_opt.optimizers.hyperparameters import check_hyperparameter
+from contrib_opt.optimizers.sign_optimizer import SignOptimizer
+
+
+def add_sign_factor(sign_gm, sign_decay, alpha):
+    """The factor of the gradient, where `sign_gm` is sign(g) * sign(m)."""
+    return alpha + sign_decay * sign_gm
+
+
+class AddSignOptimizer(SignOptimizer):
+    """Gradient descent that adds the agreement with past gradients to its rate.
+
+        m <- beta * m + (1 - beta) * g
+        w <- w - learning_rate * (alpha + sign_decay * sign(g) * sign(m)) * g
+
+    for a variable w with gradient g; m is the slot 'm'. With alpha 1, a coordinate
+    whose gradient keeps its sign moves twice as fast as in gradient descent, and one
+    whose gradient has just changed it stays. The source and the deviations are at the
+    top of this file, contrib_opt/optimizers/add_sign.py.
+
+    To let that fall over 1,000 steps (AddSign-ld):
+
+        from contrib_opt.optimizers import sign_decay
+
+        decay = sign_decay.get_linear_decay_fn(1000)
+        opt = contrib_opt.AddSignOptimizer(0.1, sign_decay_fn=decay)
+        train_op = opt.minimize(loss, global_step=step)
+
+    Works in `tf.compat.v1.Session` graphs, in eager mode, in `tf.function` and under
+    distribution strategies. A sparse gradient takes a pass over all of the slot.
+    """
+
+    _hyperparameters = ("learning_rate", "alpha", "beta")
+    _kernel = "ApplyAddSign"
+
+    def __init__(
+        self,
+        learning_rate=0.1,
+        alpha=1.0,
+        beta=0.9,
+        sign_decay_fn=None,
+        use_locking=False,
+        name="AddSignOptimizer",
+    ):
+        """Makes an AddSign optimizer.
+
+        Each hyperparameter is a scalar: a number, a Tensor, a Variable, or a
+        callable without arguments that returns one of these. In eager mode it is
+        evaluated at each step.
+
+        Args:
+          learning_rate: the learning rate.
+          alpha: the factor of the gradient without the signs.
+          beta: the part of the moving average that the next step keeps, at least 0.
+          sign_decay_fn: function of the global step (of what `minimize` or
+            `apply_gradients` got for it) that returns the factor of the signs, a
+            scalar; None is 1.
+          use_locking: whether to lock variables while they are updated.
+          name: name of the slot variables and operations.
+
+        Raises:
+          ValueError: a hyperparameter is no scalar, or callable only with arguments;
+            beta is negative.
+          TypeError: sign_decay_fn is neither callable nor None.
+        """
+        check_hyperparameter("alpha", alpha)
+        super().__init__(learning_rate, beta, sign_decay_fn, use_locking, name)
+        self._alpha = alpha
+
+    def _coefficient(self, dtype):
+        return {"alpha": self._scalar("alpha", dtype)}
+
+    def _factor(self, sign_gm, sign_decay, alpha):
+        return add_sign_factor(sign_gm, sign_decay, alpha)

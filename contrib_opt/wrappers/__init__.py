@@ -1,0 +1,1 @@
+"""Optimizers that wrap another optimizer, a file each."""
