@@ -46,8 +46,8 @@ def run(program, folder):
 AFTER = [side(block, "+") if lang == "diff" else block for lang, block in BLOCKS]
 
 
-def test_there_are_four_usages_and_one_program():
-    assert [language for language, _ in BLOCKS] == ["diff"] * 4 + ["python"]
+def test_there_are_five_usages_and_one_program():
+    assert [language for language, _ in BLOCKS] == ["diff"] * 5 + ["python"]
 
 
 @pytest.mark.parametrize("program", AFTER, ids=range(len(AFTER)))
