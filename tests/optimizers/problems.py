@@ -107,6 +107,10 @@ def lookup(seed=0):
 DENSE, SPARSE, LINEAR, LOOKUP = dense(), sparse(), linear(), lookup()
 
 
+# What `seeded` makes: problems whose gradients are Tensors, or IndexedSlices too.
+PROBLEM_KINDS = ("dense", "sparse")
+
+
 def seeded(kind, given_gradients, seed=0):
     """The 'dense' or 'sparse' problem, with gradients that do not depend on weights?"""
     if given_gradients:

@@ -15,6 +15,7 @@ import tensorflow.compat.v1 as tf
 from optimizers.cases import CASES, OPTIMIZERS, make
 from optimizers.problems import (
     LINEAR,
+    PROBLEM_KINDS,
     SPARSE,
     STEPS,
     EagerRun,
@@ -53,7 +54,7 @@ every_case_and_kind = pytest.mark.parametrize(
     [
         pytest.param(case, kind, id=f"{case.id}-{kind}")
         for case in CASES
-        for kind in case.kinds
+        for kind in PROBLEM_KINDS
     ],
 )
 every_runtime = pytest.mark.parametrize("runtime", RUNTIMES)
@@ -217,7 +218,7 @@ KINDS = {
 
 def evaluated_hyperparameters():
     for case in OPTIMIZERS:
-        for given in itertools.product(KINDS, case.kinds) if case.evaluated else ():
+        for given in itertools.product(KINDS, PROBLEM_KINDS) if case.evaluated else ():
             yield pytest.param(case, *given, id="-".join([case.id, *given]))
 
 
