@@ -9,8 +9,13 @@ Source: `tf.contrib.mixed_precision.LossScaleOptimizer` of TensorFlow 1.15.5;
 Micikevicius et al. 2018, "Mixed Precision Training" (https://arxiv.org/abs/1710.03740).
 
 Deviations from TensorFlow 1.15: `get_slot`, `get_slot_names`, `variables` and
-`get_name` work (AttributeError there), and so do IndexedSlices and variables without a
-gradient (TypeError there), ref variables in a graph of TensorFlow 2, and strategies.
+`get_name` work (AttributeError there), and so do variables without a gradient
+(ValueError there), IndexedSlices that `apply_gradients` is given, ref variables in a
+graph of TensorFlow 2, and strategies.
+
+As in TensorFlow 1.15, `compute_gradients` returns dense gradients only: for a table of
+which a step sees some rows, the others have a gradient of 0, and the wrapped optimizer
+updates them with it (momentum goes on, a lazy rule is not lazy).
 """
 
 import tensorflow.compat.v1 as tf
@@ -84,6 +89,8 @@ class LossScaleOptimizer(WrapperOptimizer):
             grad_loss=grad_loss,
         )
         grads, variables = zip(*grads_and_vars)
+        # Rows become a dense gradient, as in TensorFlow 1.15.
+        grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
         return list(zip(unscaled_gradients(grads, scale), variables))
 
     def _apply_checked(self, grads_and_vars, global_step, name):

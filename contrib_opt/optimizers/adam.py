@@ -42,7 +42,7 @@ from contrib_opt.optimizers.hyperparameters import (
     check_hyperparameter,
     compute_dtype,
 )
-from contrib_opt.optimizers.kernels import run_kernel
+from contrib_opt.optimizers.kernels import run_kernel, store
 from contrib_opt.optimizers.rows import read_rows, write_rows
 
 
@@ -158,12 +158,9 @@ class AdamRule(ContribOptimizer):
             return self._run_kernel(*state, grad)
         w, m, v = [tf.cast(x, dtype) for x in state]
         new = self._step(w, m, v, tf.cast(grad, dtype), stored)
-        return tf.group(*map(self._assign, state, new))
-
-    def _assign(self, var, value):
-        """var <- value, rounded to the type of `var`."""
-        value = tf.cast(value, var.dtype.base_dtype)
-        return var.assign(value, use_locking=self._use_locking, read_value=False)
+        return tf.group(
+            *(store(x, value, self._use_locking) for x, value in zip(state, new))
+        )
 
     def _update_rows(self, grad, var, indices):
         """The step, on the rows `indices` of the variable and of its slots alone."""

@@ -27,6 +27,12 @@ def run_kernel(kernel, variables, **inputs):
     return getattr(tf.raw_ops, kernel)(**inputs)
 
 
+def store(var, value, use_locking):
+    """var <- value, rounded to the type of `var`."""
+    value = tf.cast(value, var.dtype.base_dtype)
+    return var.assign(value, use_locking=use_locking, read_value=False)
+
+
 def colocated(var, ignore_existing=False):
     """A context whose operations run on the device of `var`.
 

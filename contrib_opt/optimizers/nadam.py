@@ -37,6 +37,7 @@ from contrib_opt.optimizers.adam import (
     unrounded,
 )
 from contrib_opt.optimizers.hyperparameters import compute_dtype
+from contrib_opt.optimizers.kernels import store
 from contrib_opt.optimizers.rows import read_rows, write_rows
 
 
@@ -80,6 +81,6 @@ class NadamOptimizer(AdamBase):
         step = rate * ahead / (tf.sqrt(tf.gather(v, indices)) + s["epsilon"])
         return tf.group(
             write_rows(var, indices, w - step, self._use_locking),
-            self._assign(slots[0], m),
-            self._assign(slots[1], rounded_up(v, stored)),
+            store(slots[0], m, self._use_locking),
+            store(slots[1], rounded_up(v, stored), self._use_locking),
         )

@@ -37,7 +37,7 @@ from contrib_opt.optimizers.hyperparameters import (
     check_hyperparameter,
     compute_dtype,
 )
-from contrib_opt.optimizers.kernels import run_kernel
+from contrib_opt.optimizers.kernels import run_kernel, store
 from contrib_opt.optimizers.rows import read_rows, write_rows
 
 
@@ -144,9 +144,9 @@ class RegAdagradOptimizer(ContribOptimizer, tf.train.AdagradOptimizer):
             return self._run_kernel("ApplyAdagrad", grad, var, a)
         values = [tf.cast(x, compute_dtype(dtype)) for x in (var, a, grad)]
         w_new, a_new = self._step(*values)
-        updates = [self._assign(var, w_new)]
+        updates = [store(var, w_new, self._use_locking)]
         if not self._avoiding:
-            updates.append(self._assign(a, bounded(a_new, dtype)))
+            updates.append(store(a, bounded(a_new, dtype), self._use_locking))
         return tf.group(*updates)
 
     def _update_sparse(self, grad, var, indices):
@@ -178,7 +178,3 @@ class RegAdagradOptimizer(ContribOptimizer, tf.train.AdagradOptimizer):
 
     def _rate(self, dtype):
         return as_dtype(tf.convert_to_tensor(self._hyper("learning_rate")), dtype)
-
-    def _assign(self, var, value):
-        value = tf.cast(value, var.dtype.base_dtype)
-        return var.assign(value, use_locking=self._use_locking, read_value=False)

@@ -26,7 +26,7 @@ from contrib_opt.optimizers.hyperparameters import (
     check_hyperparameter,
     compute_dtype,
 )
-from contrib_opt.optimizers.kernels import run_kernel
+from contrib_opt.optimizers.kernels import run_kernel, store
 from contrib_opt.optimizers.rows import read_rows, write_rows
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
@@ -122,7 +122,9 @@ class SignOptimizer(ContribOptimizer):
         if compute_dtype(dtype) != dtype:
             values = [tf.cast(x, compute_dtype(dtype)) for x in (var, m, grad)]
             w_new, m_new = self._step(*values)
-            return tf.group(self._assign(var, w_new), self._assign(m, m_new))
+            return tf.group(
+                store(var, w_new, self._use_locking), store(m, m_new, self._use_locking)
+            )
         return run_kernel(
             self._kernel,
             {"var": var, "m": m},
@@ -142,7 +144,9 @@ class SignOptimizer(ContribOptimizer):
         # The rows were read before the table is written, the decayed table before its
         # rows are.
         with tf.control_dependencies([w_new, m_new]):
-            decayed = self._assign(m, tf.cast(m, dtype) * self._scalar("beta", dtype))
+            decayed = store(
+                m, tf.cast(m, dtype) * self._scalar("beta", dtype), self._use_locking
+            )
         with tf.control_dependencies([] if decayed is None else [decayed]):
             m_rows = write_rows(m, indices, m_new, self._use_locking)
         return tf.group(m_rows, write_rows(var, indices, w_new, self._use_locking))
@@ -154,10 +158,6 @@ class SignOptimizer(ContribOptimizer):
 
         rate, beta = [self._scalar(n, g.dtype) for n in ("learning_rate", "beta")]
         return sign_step(w, m, g, rate, beta, factor)
-
-    def _assign(self, var, value):
-        value = tf.cast(value, var.dtype.base_dtype)
-        return var.assign(value, use_locking=self._use_locking, read_value=False)
 
     def _coefficient(self, dtype):
         raise NotImplementedError

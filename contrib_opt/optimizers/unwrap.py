@@ -21,3 +21,13 @@ def without_tpu_sum(grad):
         return grad
     on_tpu = any(a in op.node_def.attr for a in ("_tpu_replicate", "_replication_info"))
     return grad if on_tpu else op.inputs[0]
+
+
+def parts_of(variable):
+    """The parts of a partitioned variable; a list of one for any other."""
+    return list(variable) if is_partitioned(variable) else [variable]
+
+
+def is_partitioned(variable):
+    """Whether `variable` has parts: a partitioned variable, or a list of its parts."""
+    return isinstance(variable, (list, tuple)) or hasattr(variable, "as_tensor")

@@ -50,7 +50,7 @@ import numbers
 import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.hyperparameters import as_dtype, check_scalar, evaluate
-from contrib_opt.optimizers.unwrap import tensorflow_variable
+from contrib_opt.optimizers.unwrap import is_partitioned, tensorflow_variable
 from contrib_opt.wrappers.worker_copies import (
     CopiesOptimizer,
     CopyingGetter,
@@ -60,7 +60,6 @@ from contrib_opt.wrappers.worker_copies import (
     check_count,
     check_getter,
     check_task,
-    is_partitioned,
     read,
 )
 from contrib_opt.wrappers.wrapper import check_optimizer

@@ -41,6 +41,7 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.conditional import branches_see_ref_variables
+from contrib_opt.optimizers.unwrap import parts_of
 from contrib_opt.wrappers.worker_copies import (
     GLOBAL_CENTER,
     CopiesOptimizer,
@@ -50,7 +51,6 @@ from contrib_opt.wrappers.worker_copies import (
     check_count,
     check_getter,
     first_value,
-    parts_of,
     read,
 )
 from contrib_opt.wrappers.wrapper import check_optimizer

@@ -41,7 +41,11 @@ import tensorflow.compat.v1 as tf
 from contrib_opt import _tf
 from contrib_opt.optimizers.conditional import branches_see_ref_variables, first_value
 from contrib_opt.optimizers.hyperparameters import check_hyperparameter, evaluate
-from contrib_opt.optimizers.unwrap import tensorflow_variable
+from contrib_opt.optimizers.unwrap import (
+    is_partitioned,
+    parts_of,
+    tensorflow_variable,
+)
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
 
 _NAME = "ExponentialMovingAverage"
@@ -184,7 +188,7 @@ class MovingAverageOptimizer(WrapperOptimizer):
                 f"variables, got {var_list!r}."
             )
         named = var_list if isinstance(var_list, dict) else _by_name(var_list)
-        present = {_key(part) for item in named.values() for part in _parts_of(item)}
+        present = {_key(part) for item in named.values() for part in parts_of(item)}
         partners = {}
         for var, average in pairs:
             partners[_key(var)] = average
@@ -202,7 +206,7 @@ class MovingAverageOptimizer(WrapperOptimizer):
         return tf.train.Saver(
             {
                 key: [swapped(part) for part in item]
-                if _is_partitioned(item)
+                if is_partitioned(item)
                 else _tf.saved_as(swapped(item), key)
                 for key, item in named.items()
             },
@@ -292,14 +296,6 @@ def _name(var):
     return var.name.rpartition(":")[0]
 
 
-def _is_partitioned(item):
-    return isinstance(item, (list, tuple)) or hasattr(item, "as_tensor")
-
-
-def _parts_of(item):
-    return list(item) if _is_partitioned(item) else [item]
-
-
 def _key(var):
     return id(var) if tf.executing_eagerly() else var.op.name
 
@@ -307,7 +303,7 @@ def _key(var):
 def _by_name(var_list):
     """Under which names a `tf.compat.v1.train.Saver` saves the list `var_list`."""
     named = {}
-    for var in [part for item in var_list for part in _parts_of(item)]:
+    for var in [part for item in var_list for part in parts_of(item)]:
         whole = _partitioned_name(var)
         if whole is not None:
             named.setdefault(whole, []).append(var)

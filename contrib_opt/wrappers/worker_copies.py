@@ -20,6 +20,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from contrib_opt.optimizers.conditional import run_if
+from contrib_opt.optimizers.unwrap import is_partitioned, parts_of
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
 
 GLOBAL_CENTER = "global_center_variable"
@@ -150,16 +151,6 @@ class _Record:
         self.local = local
         # The name of the partitioned variable that `variable` is a part of, or None.
         self.whole = whole
-
-
-def parts_of(variable):
-    """The parts of a partitioned variable; a list of one for any other."""
-    return list(variable) if is_partitioned(variable) else [variable]
-
-
-def is_partitioned(variable):
-    """Whether `variable` has parts: a partitioned variable, or a list of its parts."""
-    return isinstance(variable, (list, tuple)) or hasattr(variable, "as_tensor")
 
 
 # ---------------------------------------------------------------- the optimizer

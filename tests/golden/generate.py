@@ -24,7 +24,14 @@ import numpy as np
 import tensorflow as tf
 
 from optimizers.cases import CASES, make_theirs
-from optimizers.problems import NOT_MADE, STEPS, GraphRun, seeded, slots
+from optimizers.problems import (
+    PROBLEM_KINDS,
+    STEPS,
+    GraphRun,
+    made_by_optimizer,
+    seeded,
+    slots,
+)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDED_STEPS = (1, 4, STEPS)
@@ -35,7 +42,7 @@ DTYPES = ("float16", "float32", "float64")
 def record(case):
     trajectories = {}
     for dtype in DTYPES:
-        for kind in case.kinds:
+        for kind in PROBLEM_KINDS:
             found = [
                 attempt(case, dtype, kind, use_resource)
                 for use_resource in (False, True)
@@ -99,7 +106,7 @@ def names(run):
         return [v.name for v in variables] if known else None
 
     with run.graph.as_default():
-        made = [v.name for v in tf.global_variables() if v.op.name not in NOT_MADE]
+        made = [v.name for v in tf.global_variables() if made_by_optimizer(v)]
         optimizer = run.optimizer
         return {
             "optimizer": or_null(optimizer.get_name),

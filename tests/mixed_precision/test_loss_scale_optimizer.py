@@ -11,7 +11,7 @@ from contrib_opt.mixed_precision import (
     LossScaleManager,
     LossScaleOptimizer,
 )
-from optimizers.problems import DENSE, LINEAR, SPARSE, STEPS, EagerRun, GraphRun
+from optimizers.problems import DENSE, LINEAR, STEPS, EagerRun, GraphRun
 
 RUNS = {
     "ref": lambda *run: GraphRun(*run, use_resource=False),
@@ -37,10 +37,9 @@ def scaled(make_inner, loss_scale=2.0**10):
 
 @every_runtime
 @inner_optimizers
-@pytest.mark.parametrize("problem", [DENSE, SPARSE], ids=lambda p: p.name)
-def test_a_power_of_two_changes_no_number(make_inner, problem, runtime):
+def test_a_power_of_two_changes_no_number(make_inner, runtime):
     plain, ours = [
-        RUNS[runtime](problem, make) for make in (make_inner, scaled(make_inner))
+        RUNS[runtime](DENSE, make) for make in (make_inner, scaled(make_inner))
     ]
     for run in (plain, ours):
         run.train(range(STEPS))

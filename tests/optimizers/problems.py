@@ -107,6 +107,10 @@ def lookup(seed=0):
 DENSE, SPARSE, LINEAR, LOOKUP = dense(), sparse(), linear(), lookup()
 
 
+# What `seeded` makes: problems whose gradients are Tensors, or IndexedSlices too.
+PROBLEM_KINDS = ("dense", "sparse")
+
+
 def seeded(kind, given_gradients, seed=0):
     """The 'dense' or 'sparse' problem, with gradients that do not depend on weights?"""
     if given_gradients:
@@ -194,12 +198,13 @@ class GraphRun:
 
     def _state(self):
         # Not what `variables()` says: the references' wrappers raise there.
-        made = [v for v in tf.global_variables() if v.op.name not in NOT_MADE]
+        made = [v for v in tf.global_variables() if made_by_optimizer(v)]
         return state(self.variables, self.optimizer, made)
 
 
-# Global variables that no optimizer makes.
-NOT_MADE = ("global_step", "hyper")
+def made_by_optimizer(var):
+    """Whether `var`, of a run, is not its global step or a hyperparameter."""
+    return var.op.name != "global_step" and not var.op.name.startswith("hyper")
 
 
 class EagerRun:

@@ -8,15 +8,15 @@ import pytest
 import tensorflow as tf
 
 from optimizers.cases import CASES, make, make_theirs
-from optimizers.problems import STEPS, GraphRun, seeded
+from optimizers.problems import PROBLEM_KINDS, STEPS, GraphRun, seeded
 
 if not tf.__version__.startswith("1.15."):
     pytest.skip("tf.contrib is in TensorFlow 1.15 only", allow_module_level=True)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("use_resource", [False, True], ids=["ref", "resource"])
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("kind", PROBLEM_KINDS)
 @pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-10)])
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.release == "1.15"], ids=lambda c: c.id

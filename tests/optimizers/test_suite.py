@@ -15,6 +15,7 @@ import tensorflow.compat.v1 as tf
 from optimizers.cases import CASES, OPTIMIZERS, make
 from optimizers.problems import (
     LINEAR,
+    PROBLEM_KINDS,
     SPARSE,
     STEPS,
     EagerRun,
@@ -53,7 +54,7 @@ every_case_and_kind = pytest.mark.parametrize(
     [
         pytest.param(case, kind, id=f"{case.id}-{kind}")
         for case in CASES
-        for kind in case.kinds
+        for kind in PROBLEM_KINDS
     ],
 )
 every_runtime = pytest.mark.parametrize("runtime", RUNTIMES)
@@ -217,21 +218,20 @@ KINDS = {
 
 def evaluated_hyperparameters():
     for case in OPTIMIZERS:
-        for given in itertools.product(case.evaluated, KINDS, case.kinds):
+        for given in itertools.product(KINDS, PROBLEM_KINDS) if case.evaluated else ():
             yield pytest.param(case, *given, id="-".join([case.id, *given]))
 
 
-@pytest.mark.parametrize(
-    "case, name, given_as, kind", list(evaluated_hyperparameters())
-)
+@pytest.mark.parametrize("case, given_as, kind", list(evaluated_hyperparameters()))
 @graph_or_eager
-def test_hyperparameter_may_be(case, name, given_as, kind, runtime):
-    value = case.kwargs[name]
-    run = RUNTIMES[runtime](
-        problem_of(case, kind),
-        lambda: make(case, **{name: KINDS[given_as](value)}),
-        "float32",
-    )
+def test_hyperparameters_may_be(case, given_as, kind, runtime):
+    """All of them at once, each as it is elsewhere a number."""
+
+    def make_optimizer():
+        make_hyper = KINDS[given_as]
+        return make(case, **{n: make_hyper(case.kwargs[n]) for n in case.evaluated})
+
+    run = RUNTIMES[runtime](problem_of(case, kind), make_optimizer, "float32")
     run.train(range(STEPS))
     expected, tolerance = golden(case, "float32", kind)
     assert_close(run.values(), expected[-1], tolerance)

@@ -28,9 +28,6 @@ class Case(typing.NamedTuple):
     # True: gradients that do not depend on the weights, since the reference reads
     # the weights for them while its update changes them.
     given_gradients: bool = False
-    # Without 'sparse', there are no numbers of the reference, which refuses
-    # IndexedSlices; a test of the row's own has them.
-    kinds: tuple = ("dense", "sparse")
     # Where it must differ from test_suite.TOLERANCE: {dtype: tolerance}.
     tolerance: dict = {}
     # What cannot be supported, with the error's text: 'mirrored', a runtime and a dtype

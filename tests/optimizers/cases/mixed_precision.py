@@ -25,7 +25,6 @@ CASES = [
         id="loss_scale_fixed",
         optimizer="mixed_precision.LossScaleOptimizer",
         build=_fixed,
-        kinds=("dense",),
         kwargs={"learning_rate": 0.5, "momentum": 0.9, "loss_scale": 128.0},
         evaluated={"learning_rate": 0.1},
         random=lambda random: {"loss_scale": float(2 ** random.randint(0, 12))},
@@ -34,7 +33,6 @@ CASES = [
         id="loss_scale_exponential",
         optimizer="mixed_precision.LossScaleOptimizer",
         build=_exponential,
-        kinds=("dense",),
         kwargs={"learning_rate": 0.5, "momentum": 0.9, "eeta": 0.1},
         # Of the loss's own gradient, which TensorFlow 1.15 folds into a constant.
         unsupported={"resource bfloat16 in 1.15": "No registered 'Reciprocal'"},
