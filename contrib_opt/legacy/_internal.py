@@ -4,7 +4,7 @@ They are not public, and contrib_opt uses none of them here: a program that says
 `from tensorflow.python.framework import ops` asks for it, and gets the module of the
 TensorFlow that is installed. What the module no longer has, such as
 `ops.IndexedSlices` or `control_flow_ops.cond`, is the public object of that name, where
-there is one.
+there is one. tf_slim 1.1.0, the last release, needs the same.
 """
 
 import functools
@@ -15,6 +15,8 @@ import tensorflow as tf
 
 _v1 = tf.compat.v1
 _ROOT = "tensorflow.python"
+# variable_scope.variable(...) made what Variable(...) makes.
+_PUBLIC_NAMES = {"variable": "Variable"}
 
 
 def is_internal(name):
@@ -48,12 +50,12 @@ class _Module(types.ModuleType):
     def __getattr__(self, name):
         if name == "__all__":
             return [name for name in dir(self._original) if not name.startswith("_")]
-        public = () if name.startswith("_") else (_v1, _v1.nn, _v1.train)
-        for owner in (self._original, *public):
-            try:
-                return _seen(getattr(owner, name))
-            except AttributeError:
-                continue
+        if hasattr(self._original, name):
+            return _seen(getattr(self._original, name))
+        public_name = _PUBLIC_NAMES.get(name, name)
+        for owner in (_v1, _v1.nn, _v1.train):
+            if not name.startswith("_") and hasattr(owner, public_name):
+                return getattr(owner, public_name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self):

@@ -74,9 +74,8 @@ class Finder(importlib.abc.MetaPathFinder):
         return _amended(self._find_elsewhere(name, path, target), amend)
 
     def _find_elsewhere(self, name, path, target):
-        for finder in sys.meta_path:
-            if finder is self or not hasattr(finder, "find_spec"):
-                continue
+        # Those before this one have answered, or are asking it now.
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
                 return spec

@@ -412,7 +412,12 @@ class _Reader(ast.NodeVisitor):
     def value_of_call(self, node):
         if _ends(node.func, {"getattr"}) and len(node.args) > 1:
             attribute = _text(node.args[1])
-            return self.below(self.value(node.args[0]), attribute or "-")
+            # A name that the program makes up as it runs leaves the module to report.
+            return (
+                self.below(self.value(node.args[0]), attribute)
+                if attribute
+                else _NOTHING
+            )
         if _ends(node.func, _IMPORTERS) and node.args:
             found = self.named(node.args[0])
             plain = _ends(node.func, {"__import__"}) and len(node.args) < 4

@@ -247,6 +247,7 @@ _SHORT = frozenset(
 
 # The files of tf.contrib that programs import, and the ones that are their like here.
 _FILES = {
+    "learn.python.learn.datasets.mnist": "contrib_opt.legacy.mnist",
     "mixed_precision.python": "contrib_opt.mixed_precision",
     "mixed_precision.python.loss_scale_manager": (
         "contrib_opt.mixed_precision.loss_scale_manager"
@@ -291,6 +292,7 @@ _PROVIDED = dict(
     opt="contrib_opt",
     mixed_precision="contrib_opt.mixed_precision",
     **{
+        "learn.datasets.mnist": "contrib_opt.legacy.mnist",
         "training.HParams": "contrib_opt.legacy.hparams.HParams",
         "training.parse_values": "contrib_opt.legacy.hparams.parse_values",
     },

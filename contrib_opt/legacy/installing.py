@@ -20,6 +20,8 @@ _CONTRIB = "tensorflow.contrib"
 _LAYERS = "tf_keras.legacy_tf_layers"
 _LAYERS_TODAY = "tf_keras.src.legacy_tf_layers"
 _CELLS = "tf.compat.v1.nn.rnn_cell."
+_EXAMPLES = "tensorflow.examples"
+_MNIST = _EXAMPLES + ".tutorials.mnist.input_data"
 _lock = threading.RLock()
 _undo = []
 
@@ -74,6 +76,8 @@ def _module_for(name):
         return _contrib_module(name[len(_CONTRIB) + 1 :])
     if name == _ESTIMATOR and _needs_estimator():
         return importlib.import_module("contrib_opt.estimator")
+    if name == _EXAMPLES or name.startswith(_EXAMPLES + "."):
+        return _examples(name)
     if name.startswith(_LAYERS):
         return importlib.import_module(name.replace(_LAYERS, _LAYERS_TODAY, 1))
     above, _, last = name.rpartition(".")
@@ -188,6 +192,30 @@ def _cells_of_keras_2():
     # TensorFlow 2.16 and later have the cells only where Keras 2 is tf.keras.
     keras = importlib.import_module("tf_keras.api._v1.keras")
     return keras.__internal__.legacy.rnn_cell
+
+
+def _examples(name):
+    if name == _MNIST:
+        return importlib.import_module("contrib_opt.legacy.mnist")
+    if not _MNIST.startswith(name + "."):
+        raise ImportError(
+            f"{name} is not part of contrib_opt, which of these examples has {_MNIST}",
+            name=name,
+        )
+    below = _MNIST[len(name) + 1 :].partition(".")[0]
+    return _modules.Namespace(
+        name,
+        "What contrib_opt has of TensorFlow's examples.",
+        lambda name_below: _example(name + "." + name_below),
+        lambda: [below],
+    )
+
+
+def _example(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise AttributeError(str(error)) from None
 
 
 # ------------------------------------------------------------- Estimator, Keras

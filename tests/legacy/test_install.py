@@ -190,6 +190,24 @@ def test_other_names_say_where_they_live(installed, name, message):
 
 
 @on_tf2
+def test_the_mnist_reader_answers_to_its_names(installed):
+    from contrib_opt.legacy import mnist
+
+    for code in (
+        "from tensorflow.examples.tutorials.mnist import input_data as x",
+        "import tensorflow.examples.tutorials.mnist.input_data as x",
+        "import tensorflow.examples.tutorials.mnist.input_data\n"
+        "x = tensorflow.examples.tutorials.mnist.input_data",
+        "x = tf.contrib.learn.datasets.mnist",
+        "from tensorflow.contrib.learn.python.learn.datasets import mnist as x",
+    ):
+        assert run(code) is mnist
+    with pytest.raises(ImportError, match="which of these examples has .*input_data"):
+        run("from tensorflow.examples.tutorials.mnist import fully_connected_feed as x")
+    assert not hasattr(run("import tensorflow.examples as x"), "nothing")
+
+
+@on_tf2
 def test_hparams(installed):
     from contrib_opt.legacy import hparams
 
@@ -229,12 +247,14 @@ def test_estimator(installed):
 
 @on_tf2
 def test_uninstall_undoes_it():
+    names = ("tensorflow.contrib", "tensorflow.examples")
+
     def seen():
         path = [type(finder).__module__ for finder in sys.meta_path]
-        names = [n for n in sys.modules if n.startswith("tensorflow.contrib")]
+        loaded = [n for n in sys.modules if n.startswith(names)]
         modules = (tf, v1, tf.compat.v2, tf.keras.mixed_precision)
         attributes = [set(vars(module)) for module in modules]
-        return path, names, attributes
+        return path, loaded, attributes
 
     # Whatever TensorFlow itself loads late is loaded now.
     contrib_opt.install()
@@ -245,6 +265,7 @@ def test_uninstall_undoes_it():
     contrib_opt.install()
     lars = run("from tensorflow.contrib.opt import LARSOptimizer as x")
     run("from tensorflow.keras.mixed_precision import experimental as x")
+    run("from tensorflow.examples.tutorials.mnist import input_data as x")
     assert seen() != before
     contrib_opt.uninstall()
     assert seen() == before

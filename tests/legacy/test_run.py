@@ -92,6 +92,12 @@ def test_a_program_prints_what_it_printed(program, tmp_path):
         assert_same_output(lines, golden.read().splitlines())
 
 
+def test_the_readme_runs_one_of_them():
+    with open(os.path.join(os.path.dirname(TESTS), "README.md")) as readme:
+        (program,) = re.findall(r"^.*contrib_opt run (\S+\.py)", readme.read(), re.M)
+    assert os.path.exists(os.path.join(os.path.dirname(TESTS), program))
+
+
 # ------------------------------------------------------------- as plain python
 
 FACTS = '''"""The docstring."""

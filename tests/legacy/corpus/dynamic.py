@@ -21,3 +21,5 @@ if hasattr(tf, "contrib"):
     pass
 print("tf.contrib.opt is gone")
 getattr(tf, name).opt
+getattr(tf.contrib.opt, name)(0.1)  #: tf.contrib.opt
+getattr(tf.contrib, name).conv2d(x)  #: tf.contrib
