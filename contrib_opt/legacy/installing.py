@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from contrib_opt import _tf
 from contrib_opt.legacy import _modules, contrib_modules, slim
+from contrib_opt.legacy.checkpoints import errors
 
 _CONTRIB = "tensorflow.contrib"
 # TensorFlow looks for the batch normalization of tf.layers, which tf_slim uses, where
@@ -34,6 +35,7 @@ def install():
         finder = _modules.Finder(_module_for, _amendment_for)
         finder.put_in_place()
         _undo.append(finder.take_away)
+        _undo.append(errors.explain_errors())
         contrib = importlib.import_module(_CONTRIB)
         _set_on_tensorflow("contrib", contrib)
         if _needs_estimator():
