@@ -17,8 +17,9 @@ estimator = [
 ]
 # `scan --rewrite`; Python 3.13 no longer brings the reader of Python 2 sources.
 rewrite = ["libcst", "fissix; python_version >= '3.13'"]
-# What old programs use beside optimizers: tf.contrib.slim, tf.layers, tf.estimator.
-legacy = ["tf_slim"] + estimator + rewrite
+# What old programs use beside optimizers: tf.contrib.slim, tf.layers, tf.estimator,
+# ScipyOptimizerInterface, tf.contrib.tensorboard.
+legacy = ["tf_slim", "scipy", "tensorboard"] + estimator + rewrite
 examples = ["scikit-learn", "matplotlib", "scipy"]
 
 setup(

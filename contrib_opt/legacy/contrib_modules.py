@@ -293,6 +293,12 @@ _PROVIDED = dict(
     mixed_precision="contrib_opt.mixed_precision",
     **{
         "learn.datasets.mnist": "contrib_opt.legacy.mnist",
+        **{
+            "framework." + name: "contrib_opt.legacy.checkpoint_readers." + name
+            for name in (
+                "init_from_checkpoint list_variables load_checkpoint load_variable"
+            ).split()
+        },
         "training.HParams": "contrib_opt.legacy.hparams.HParams",
         "training.parse_values": "contrib_opt.legacy.hparams.parse_values",
     },
@@ -369,13 +375,6 @@ _MOVED = {
     "rnn": ("tf.compat.v1.nn.rnn_cell", CELLS),
     "training": ("tf_slim.training", SLIM),
     "util": ("tf", CORE),
-    "framework.load_checkpoint": ("tf.train.load_checkpoint", CORE),
-    "framework.load_variable": ("tf.train.load_variable", CORE),
-    "framework.list_variables": ("tf.train.list_variables", CORE),
-    "framework.init_from_checkpoint": (
-        "tf.compat.v1.train.init_from_checkpoint",
-        CORE,
-    ),
     "framework.py_func": ("tf.compat.v1.py_func", CORE),
     "framework.smart_cond": ("tf.cond", CORE),
     "framework.smart_case": ("tf.case", CORE),

@@ -97,7 +97,7 @@ def _contrib_module(name):
     try:
         value = _successor(name)
     except AttributeError as error:
-        raise ImportError(str(error), name=_CONTRIB + "." + name) from error.__cause__
+        raise ImportError(str(error), name=_CONTRIB + "." + name) from None
     if not isinstance(value, type(sys)):
         raise ImportError(f"tf.contrib.{name} is not a module", name=name)
     return value
@@ -145,7 +145,7 @@ def _successor(name):
     try:
         return _object(successor.where)
     except (ImportError, AttributeError) as error:
-        raise AttributeError(_missing(name, successor, error)) from error
+        raise AttributeError(_missing(name, successor, error)) from None
 
 
 def _refusal(name, successor):
@@ -173,13 +173,10 @@ def _missing(name, successor, error):
 
 def _object(where):
     """The object of a dotted name, with the modules on the way imported."""
+    if where.startswith(_CELLS) and _KERAS_2_IS_APART:
+        return getattr(_cells_of_keras_2(), where[len(_CELLS) :])
     if where.startswith("tf."):
-        try:
-            return functools.reduce(getattr, where.split(".")[1:], tf)
-        except AttributeError:
-            if not where.startswith(_CELLS):
-                raise
-            return getattr(_cells_of_keras_2(), where[len(_CELLS) :])
+        return functools.reduce(getattr, where.split(".")[1:], tf)
     # As a module first: tf_slim.ops is one, and tf_slim has another one's name there.
     try:
         return importlib.import_module(where)
@@ -190,8 +187,12 @@ def _object(where):
     return getattr(_object(above), last)
 
 
+# TensorFlow 2.16 and later have the cells only where Keras 2 is tf.keras. To ask for
+# them elsewhere would make it Keras 3 for good.
+_KERAS_2_IS_APART = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 16)
+
+
 def _cells_of_keras_2():
-    # TensorFlow 2.16 and later have the cells only where Keras 2 is tf.keras.
     keras = importlib.import_module("tf_keras.api._v1.keras")
     return keras.__internal__.legacy.rnn_cell
 

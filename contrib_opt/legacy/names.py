@@ -115,6 +115,15 @@ def successor(path):
     return found
 
 
+def answers(path):
+    """Whether a watched name answers under `run`, and after install()."""
+    if path == CONTRIB or successor(path).status == PROVIDED:
+        return True
+    return path.startswith(CONTRIB + ".") and contrib_modules.is_same(
+        path[len(CONTRIB) + 1 :]
+    )
+
+
 def replacement(path):
     """The name in contrib_opt that can stand for a watched name, or None."""
     if not is_watched(path) or path == CONTRIB:

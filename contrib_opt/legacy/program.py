@@ -12,7 +12,7 @@ import os
 import sys
 import types
 
-from contrib_opt.legacy import own_modules
+from contrib_opt.legacy import own_modules, sources
 
 
 class NotFoundError(Exception):
@@ -142,10 +142,21 @@ def _spec(name):
 def _code(loader, name):
     try:
         return loader.get_code(name)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError) as error:
         # Where nothing of the program runs there is no traceback, just the message.
-        _print_tracebacks_from(None)
+        is_python_2 = isinstance(error, SyntaxError) and _is_python_2(error.filename)
+        _print_tracebacks_from(None, _PYTHON_2 if is_python_2 else None)
         raise
+
+
+_PYTHON_2 = "the program is in Python 2, and `2to3 -w` makes it Python 3."
+
+
+def _is_python_2(file):
+    try:
+        return any(program.is_python_2 for program in sources.read(file))
+    except (sources.Unreadable, TypeError):
+        return False
 
 
 def _put_first_on_path(folder):
@@ -155,16 +166,35 @@ def _put_first_on_path(folder):
     sys.path[0] = folder
 
 
-def _print_tracebacks_from(code):
+def _print_tracebacks_from(code, hint=None):
     """Leaves out of the traceback that python will print what called the program."""
     print_exception = sys.excepthook
 
     def print_from_program(kind, value, traceback):
         while traceback and traceback.tb_frame.f_code is not code:
             traceback = traceback.tb_next
+        if isinstance(value, (AttributeError, ImportError)):
+            traceback = _without_last_frames(traceback)
         print_exception(kind, value.with_traceback(traceback), traceback)
-        hint = own_modules.hint(value)
-        if hint:
-            sys.stderr.write(f"\ncontrib_opt: {hint}\n")
+        advice = hint or own_modules.hint(value)
+        if advice:
+            sys.stderr.write(f"\ncontrib_opt: {advice}\n")
 
     sys.excepthook = print_from_program
+
+
+def _without_last_frames(traceback):
+    """A traceback without the frames at its end in which contrib_opt refuses a name."""
+    frames = []
+    while traceback:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    for kept in reversed(range(1, len(frames))):
+        file = frames[kept].tb_frame.f_code.co_filename
+        if not file.startswith((_HERE, "<frozen importlib")):
+            return frames[0]
+        frames[kept - 1].tb_next = None
+    return frames[0] if frames else None
+
+
+_HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")

@@ -36,9 +36,7 @@ def rewritten(program):
     if not plan:
         return program.content
     if program.is_python_2:
-        raise sources.Unreadable(
-            "Python 2; make it Python 3 first (2to3), or run it as it is"
-        )
+        raise sources.Unreadable("Python 2; `2to3 -w` makes it Python 3 first")
     return program.edited(lambda code, start: _edited(code, start, plan))
 
 

@@ -14,6 +14,7 @@ multiprocessing with the start methods "spawn" and "forkserver".
 """
 
 import argparse
+import os
 
 import tensorflow as tf
 
@@ -48,6 +49,10 @@ def main(arguments):
         loaded = found(name)
     except program.NotFoundError as error:
         _parser().exit(error.status, f"python -m contrib_opt run: {error}\n")
+    if is_module and name == "pytest":
+        # To rewrite asserts it would load the tests in a way of its own.
+        options = os.environ.get("PYTEST_ADDOPTS", "")
+        os.environ["PYTEST_ADDOPTS"] = options + " --assert=plain"
     loaded.run(rest)
     return 0
 

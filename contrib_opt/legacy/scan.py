@@ -26,12 +26,13 @@ exit status:
   2  a file could not be read or edited, or the command line is wrong
 """
 
-Finding = collections.namedtuple("Finding", "where place name successor")
+Finding = collections.namedtuple("Finding", "where place name successor answers")
 Finding.__doc__ = """A use of a name.
 
 where: the place, as a report says it. place: the same, as a dict.
 name: such as 'tf.contrib.opt.LARSOptimizer'.
 successor: a `contrib_modules.Successor`.
+answers: whether the name answers under `python -m contrib_opt run`.
 """
 
 
@@ -96,6 +97,7 @@ def finding(source, use):
         source.place(use.line),
         names.short(use.path),
         names.successor(use.path),
+        names.answers(use.path),
     )
 
 
@@ -196,21 +198,41 @@ def _print_text(programs, findings):
         f"{statuses[OTHER_PACKAGE]} provided by another package, "
         f"{statuses[GONE]} gone"
     )
+    left = [found.name for found in findings if not found.answers]
+    if findings and not left:
+        print("python -m contrib_opt run: every name answers")
+    elif left:
+        print(
+            "python -m contrib_opt run: these do not answer: "
+            + ", ".join(sorted(set(left)))
+        )
     for command in sorted(set(_installs(findings))):
         print("needs: " + command)
 
 
 def _installs(findings):
     for found in findings:
-        if found.successor.status == OTHER_PACKAGE:
+        if found.successor.status == OTHER_PACKAGE and not _is_installed(found):
             yield from re.findall(r"pip install \S+", found.successor.note)
+
+
+def _is_installed(found):
+    package = found.successor.where.partition(".")[0]
+    if package == "tf" and "tf_keras" in found.successor.note:
+        package = "tf_keras"
+    return bool(importlib.util.find_spec(package))
 
 
 def _print_json(programs, findings, errors):
     statuses = collections.Counter(found.successor.status for found in findings)
     report = {
         "uses": [
-            dict(found.place, name=found.name, **found.successor._asdict())
+            dict(
+                found.place,
+                name=found.name,
+                answers=found.answers,
+                **found.successor._asdict(),
+            )
             for found in findings
         ],
         "summary": {

@@ -100,6 +100,9 @@ def _keras():
     return _v1.keras
 
 
+_internal.keras = _keras
+
+
 def _layers():
     _require_keras_2("tf.layers")
     return _v1.layers

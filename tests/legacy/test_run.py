@@ -216,6 +216,9 @@ def test_a_traceback_is_the_one_of_plain_python(program, folder, ours):
     plain = python(*program, cwd=folder)
     status, _, errors = ours(program)
     assert status == plain.returncode == 1
+    if program == ["broken.py"]:
+        errors, _, hint = errors.rpartition("\ncontrib_opt: ")
+        assert hint.startswith("the program is in Python 2, and `2to3 -w`")
     # With -m, plain python has the lines of its runpy first.
     runpy = r'  File "[^"]*runpy[^"]*", .*\n(    .*\n)*'
     assert errors.endswith(re.sub(runpy, "", plain.stderr))
@@ -257,7 +260,7 @@ def test_ctrl_c(tmp_path):
 # ------------------------------------------------------ what is TensorFlow to whom
 
 IMPORTS = """
-import os, tensorflow as tf, sys
+import importlib.util, os, tensorflow as tf, sys
 import tensorflow
 import tensorflow.python.framework.ops
 import tensorflow.train as train
@@ -282,6 +285,20 @@ assert not tf.executing_eagerly() and tf.placeholder(tf.float32, [2]).shape[0] =
 assert "Session" in dir(tf) and "contrib" in dir(tf)
 assert modern.tf is installed.tf and not hasattr(modern.tf, "placeholder")
 assert modern.tf.__name__ == "tensorflow" and helper.reshape is tf.reshape
+
+from tensorflow.python.framework.graph_util import convert_variables_to_constants
+from tensorflow.python.training import distribution_strategy_context, training_ops
+from tensorflow.python.util import nest
+assert convert_variables_to_constants is tf.graph_util.convert_variables_to_constants
+assert nest.is_sequence([1]) and training_ops.resource_apply_momentum
+assert tf.contrib.framework.load_variable
+
+assert importlib.import_module("tensorflow") is __import__("tensorflow") is tf
+assert importlib.import_module("tensorflow.train") is tf.train
+spec = importlib.util.spec_from_file_location("plugin", "plugin.py")
+plugin = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(plugin)
+assert plugin.tf is tf
 
 print("imported", flush=True)
 """
@@ -338,12 +355,13 @@ def test_only_the_program_gets_tensorflow_1(tmp_path):
     (program / "helper.py").write_text(
         "from tensorflow.python.ops.array_ops import *\nimport tensorflow as tf\n"
     )
-    (program / "modern.py").write_text("import tensorflow as tf\n")
+    for name in ("modern", "plugin"):
+        (program / (name + ".py")).write_text("import tensorflow as tf\n")
     for name in ("installed", "installed_for_1"):
         (site / (name + ".py")).write_text("import tensorflow as tf\n")
     (site / "gone.py").write_text("import tensorflow as tf\ntf.Session()\n")
     process = run(
-        "--v1=installed_for_1", "--v2=modern", program / "main.py", path=[site]
+        "--v1=installed_for_1", "--v2=modern", "main.py", cwd=program, path=[site]
     )
     lines = process.stdout.splitlines()
     assert lines[:1] == ["imported"], process.stderr

@@ -5,11 +5,13 @@ A comment that begins with "#:" lists the names that its line uses.
 
 import collections
 import glob
+import importlib.machinery
 import importlib.util
 import json
 import os
 import shutil
 import sys
+import types
 
 import pytest
 
@@ -62,7 +64,8 @@ def program(folder, text, name="program.py"):
     return path
 
 
-def test_a_report(tmp_path, capsys):
+def test_a_report(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tf_slim", None)
     path = program(
         tmp_path,
         "import tensorflow as tf\n"
@@ -83,8 +86,16 @@ def test_a_report(tmp_path, capsys):
         "(on TensorFlow 2.16 and later: pip install 'contrib_opt[estimator]')",
         "",
         "1 program, 4 uses: 2 provided, 1 provided by another package, 1 gone",
+        "python -m contrib_opt run: these do not answer: tf.contrib.fused_conv",
         "needs: pip install tf_slim",
     ]
+    # What is installed is not asked for.
+    monkeypatch.setitem(sys.modules, "tf_slim", types.ModuleType("tf_slim"))
+    sys.modules["tf_slim"].__spec__ = importlib.machinery.ModuleSpec("tf_slim", None)
+    path = program(tmp_path, "import tensorflow as tf\ntf.contrib.slim.conv2d(x)\n")
+    assert run(capsys, path)[1].splitlines()[-1] == (
+        "python -m contrib_opt run: every name answers"
+    )
 
 
 def test_json(tmp_path, capsys):
@@ -97,6 +108,7 @@ def test_json(tmp_path, capsys):
                 "file": str(path),
                 "line": 3,
                 "name": "tf.contrib.opt.GGTOptimizer",
+                "answers": True,
                 "status": "provided",
                 "where": "contrib_opt.GGTOptimizer",
                 "note": "",
@@ -142,7 +154,7 @@ def test_a_folder(tmp_path, capsys):
     program(tmp_path / "env", "", "pyvenv.cfg")
     program(tmp_path, use, "notes.txt")
     status, out, _ = run(capsys, tmp_path, tmp_path / "module.py")
-    assert [line.split(":")[0] for line in out.splitlines()[:-2]] == [
+    assert [line.split(":")[0] for line in out.splitlines()[:-3]] == [
         str(tmp_path / "module.py"),
         str(tmp_path / "package" / "module.py"),
     ]
@@ -271,7 +283,7 @@ def test_python_2_is_not_rewritten(tmp_path, capsys):
     path = program(tmp_path, text)
     status, _, err = run(capsys, "--rewrite", path)
     assert status == 2
-    assert f"{path}: not rewritten: Python 2; make it Python 3 first" in err
+    assert f"{path}: not rewritten: Python 2; `2to3 -w` makes it Python 3" in err
     assert path.read_text() == text
 
 

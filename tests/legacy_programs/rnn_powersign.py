@@ -18,11 +18,13 @@ def build(optimizer_name):
     target = tf.constant(rng.randn(BATCH, UNITS), tf.float32)
     kernel = rng.randn(2 + UNITS, 4 * UNITS) * 0.4
     with tf.variable_scope("rnn", initializer=tf.constant_initializer(kernel)):
-        cell = tf.nn.rnn_cell.BasicLSTMCell(UNITS, forget_bias=1.0)
+        cell = contrib.rnn.BasicLSTMCell(UNITS, forget_bias=1.0)
         outputs, state = rnn.dynamic_rnn(
             cell, x, sequence_length=lengths, dtype=tf.float32
         )
-    loss = tf.reduce_mean(tf.squared_difference(state.h, target))
+    scale = tf.constant_initializer(np.eye(UNITS) * 1.5)
+    output = tf.layers.dense(state.h, UNITS, kernel_initializer=scale, name="output")
+    loss = tf.reduce_mean(tf.squared_difference(output, target))
     global_step = tf.Variable(0, trainable=False, name="global_step")
     decay = sign_decay.get_cosine_decay_fn(decay_steps=10)
     cls = getattr(contrib.opt, optimizer_name)
