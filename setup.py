@@ -15,6 +15,11 @@ estimator = [
     "tensorflow-estimator==2.15.0; python_version >= '3.9'",
     "tf_keras; python_version >= '3.9'",
 ]
+# `scan --rewrite`; Python 3.13 no longer brings the reader of Python 2 sources.
+rewrite = ["libcst", "fissix; python_version >= '3.13'"]
+# What old programs use beside optimizers: tf.contrib.slim, tf.layers, tf.estimator,
+# ScipyOptimizerInterface, tf.contrib.tensorboard.
+legacy = ["tf_slim", "scipy", "tensorboard"] + estimator + rewrite
 examples = ["scikit-learn", "matplotlib", "scipy"]
 
 setup(
@@ -32,7 +37,9 @@ setup(
         "estimator": estimator,
         "scipy": ["scipy"],
         "keras2": ["tf_keras; python_version >= '3.9'"],
-        "test": ["pytest", "pytest-xdist"] + examples + estimator,
+        "rewrite": rewrite,
+        "legacy": legacy,
+        "test": ["pytest", "pytest-xdist"] + examples + legacy,
     },
     classifiers=[
         "Development Status :: 4 - Beta",

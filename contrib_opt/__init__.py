@@ -6,6 +6,7 @@ and nothing else: Estimator loads when it is first used.
 
 from contrib_opt import estimator, keras, mixed_precision, schedules, tf114
 from contrib_opt.external import ExternalOptimizerInterface, ScipyOptimizerInterface
+from contrib_opt.legacy import install, uninstall
 from contrib_opt.optimizers.adam_gs import AdamGSOptimizer
 from contrib_opt.optimizers.adamax import AdaMaxOptimizer
 from contrib_opt.optimizers.add_sign import AddSignOptimizer
@@ -72,8 +73,10 @@ __all__ = [
     "clip_gradients_by_global_norm",
     "estimator",
     "extend_with_decoupled_weight_decay",
+    "install",
     "keras",
     "mixed_precision",
     "schedules",
     "tf114",
+    "uninstall",
 ]

@@ -46,8 +46,9 @@ def run(program, folder):
 AFTER = [side(block, "+") if lang == "diff" else block for lang, block in BLOCKS]
 
 
-def test_there_are_five_usages_and_one_program():
-    assert [language for language, _ in BLOCKS] == ["diff"] * 5 + ["python"]
+def test_there_are_five_usages_and_two_programs():
+    languages = [language for language, _ in BLOCKS]
+    assert languages == ["python"] + ["diff"] * 5 + ["python"]
 
 
 @pytest.mark.parametrize("program", AFTER, ids=range(len(AFTER)))

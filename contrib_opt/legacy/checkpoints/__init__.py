@@ -1,0 +1,1 @@
+"""Says more where TensorFlow cannot restore a checkpoint: see errors.py."""

@@ -1,0 +1,3 @@
+import tensorflow as tf
+
+tf.contrib.layers.flatten(tf.estimator.BoostedTreesClassifier)

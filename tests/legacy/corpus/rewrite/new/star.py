@@ -1,0 +1,3 @@
+from contrib_opt import LARSOptimizer, NadamOptimizer
+
+print(LARSOptimizer(0.1), NadamOptimizer)

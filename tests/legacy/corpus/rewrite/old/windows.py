@@ -1,0 +1,3 @@
+import tensorflow as tf
+
+tf.contrib.opt.LARSOptimizer(0.1)
