@@ -4,7 +4,6 @@ import glob
 import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
 
@@ -14,6 +13,7 @@ import tensorflow as tf
 
 import contrib_opt
 from contrib_opt import LARSOptimizer
+from processes import addresses
 
 tf1 = tf.compat.v1
 TF = tuple(int(part) for part in tf.__version__.split(".")[:2])
@@ -533,12 +533,7 @@ print(model.get_variable_value("w").ravel().tolist())
 @needs_estimator
 @only_rebuilt
 def test_two_workers_train_one_model(tmp_path):
-    sockets = [socket.socket() for _ in range(2)]
-    for each in sockets:
-        each.bind(("localhost", 0))
-    cluster = {"worker": [f"localhost:{s.getsockname()[1]}" for s in sockets]}
-    for each in sockets:
-        each.close()
+    cluster = addresses(worker=2)
     processes = []
     for index in range(2):
         task = {"cluster": cluster, "task": {"type": "worker", "index": index}}

@@ -84,6 +84,7 @@ def test_strategy_run(rule, mode):
     for replica in range(2):
         assert_weights({n: copies(v)[replica] for n, v in variables.items()}, wanted)
     for var in variables.values():
+        assert (copies(var)[0] == copies(var)[1]).all()
         slots = [optimizer.get_slot(part, "momentum").numpy() for part in var.values]
         assert (slots[0] == slots[1]).all() and slots[0].any()
 

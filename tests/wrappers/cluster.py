@@ -10,31 +10,22 @@ import contextlib
 import functools
 import json
 import os
-import socket
 import threading
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from processes import addresses
+
 PS = "/job:ps/cpu:0"
 GOLDEN = os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden", "cluster")
-
-
-def free_port():
-    with contextlib.closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Cluster:
     """One parameter server and two workers; it lasts as long as the process."""
 
     def __init__(self):
-        spec = {
-            job: [f"127.0.0.1:{free_port()}" for _ in range(tasks)]
-            for job, tasks in (("ps", 1), ("worker", 2))
-        }
-        self.spec = tf.train.ClusterSpec(spec)
+        self.spec = tf.train.ClusterSpec(addresses(ps=1, worker=2))
         self._ps = tf.train.Server(self.spec, "ps", 0)
         self.workers = [tf.train.Server(self.spec, "worker", task) for task in (0, 1)]
         self.targets = [server.target for server in self.workers]
