@@ -490,3 +490,65 @@ def deprecation_silenced():
     finally:
         # With an exception it would leave them off.
         silence.__exit__(None, None, None)
+
+
+# ---------------------------------------------------------- compiled eager steps
+
+
+@functools.lru_cache(maxsize=None)
+def eager_tensor_type():
+    """The type of the Tensors of eager mode; to be asked in eager mode."""
+    return type(tf.constant(0))
+
+
+@functools.lru_cache(maxsize=None)
+def resource_variable_type():
+    """The type of the variables that `tf.Variable` makes in eager mode."""
+    # Its subclasses may be spread over several devices. It has no public name.
+    from tensorflow.python.ops import resource_variable_ops
+
+    return resource_variable_ops.ResourceVariable
+
+
+def layout(tensor):
+    """The type and shape of an eager Tensor, as a hashable pair."""
+    # `dtype` and `shape` make objects, which costs more than all else that is done
+    # with a gradient before it is applied.
+    return tensor._datatype_enum(), tensor._shape_tuple()
+
+
+def runs_functions_eagerly():
+    """Whether `tf.config.run_functions_eagerly` says so."""
+    # Since TensorFlow 2.3; on 1.15 nobody can ask.
+    asked = getattr(tf.config, "functions_run_eagerly", None)
+    return asked is not None and asked()
+
+
+def eager_caller(function):
+    """Makes a fast call of a ConcreteFunction without outputs.
+
+    Returns:
+      A function of a list of eager Tensors, one for each of the inputs.
+    """
+    # To call a ConcreteFunction of some hundred inputs takes longer than to run it:
+    # it looks at each input several times. `tf.raw_ops.StatefulPartitionedCall` does
+    # not, but what TensorFlow compiled for it stays in memory when the function is
+    # gone. A function is run under its own name without either.
+    from tensorflow.python.eager import context, execute
+
+    captured = list(function.captured_inputs)
+    name = function.name
+    name = name.decode() if isinstance(name, bytes) else name
+    config = context.context().config
+    config.allow_soft_placement = True
+    # What the graph optimizer finds is not worth its time, and without it a compiled
+    # step has the same numbers, to the last bit, as one that is not.
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    attrs = ("executor_type", "", "config_proto", config.SerializeToString())
+
+    def call(inputs):
+        execute.execute(name, 0, inputs + captured, attrs, context.context())
+
+    # TensorFlow forgets the name with the ConcreteFunction.
+    call.function = function
+    return call

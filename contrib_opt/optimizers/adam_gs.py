@@ -35,7 +35,6 @@ from contrib_opt.optimizers.hyperparameters import (
     as_dtype,
     check_hyperparameter,
     check_step,
-    evaluate,
 )
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
@@ -63,6 +62,8 @@ class AdamGSOptimizer(AdamRule):
     for a variable w with gradient g. The source and the deviations are at the top of
     this file, contrib_opt/optimizers/adam_gs.py.
     """
+
+    _hyperparameters = (*AdamRule._hyperparameters, "global_step")
 
     def __init__(
         self,
@@ -115,7 +116,7 @@ class AdamGSOptimizer(AdamRule):
 
     def _prepare(self):
         super()._prepare()
-        step = tf.convert_to_tensor(evaluate(self._global_step)) + 1
+        step = tf.convert_to_tensor(self._hyper("global_step")) + 1
         self._beta_powers_t = {
             "beta1_power": power(self._beta1_t, step),
             "beta2_power": power(self._beta2_t, step),

@@ -78,8 +78,8 @@ class AddSignOptimizer(SignOptimizer):
           alpha: the factor of the gradient without the signs.
           beta: the part of the moving average that the next step keeps, at least 0.
           sign_decay_fn: function of the global step (of what `minimize` or
-            `apply_gradients` got for it) that returns the factor of the signs, a
-            scalar; None is 1.
+            `apply_gradients` got for it, as it is before the update) that returns the
+            factor of the signs, a scalar; None is 1.
           use_locking: whether to lock variables while they are updated.
           name: name of the slot variables and operations.
 

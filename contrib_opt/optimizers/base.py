@@ -8,6 +8,7 @@ A rule subclasses `ContribOptimizer`, lists its hyperparameters and writes
 import tensorflow.compat.v1 as tf
 
 from contrib_opt import _tf
+from contrib_opt.optimizers import eager_step
 from contrib_opt.optimizers.conditional import first_value
 from contrib_opt.optimizers.gradients import (
     checked_global_step,
@@ -28,6 +29,11 @@ class ContribOptimizer(tf.train.Optimizer):
       `_update_dense(grad, var)`: the update of a variable, ref or resource.
       `_update_sparse(grad, var, indices)`: the update of the rows `indices`, which
         are unique; `grad` has a row for each of them.
+
+    In eager mode a step becomes one compiled function, whose inputs are the gradients
+    and the hyperparameters (contrib_opt/optimizers/eager_step.py). What else a rule
+    takes from outside of a step belongs into `_values_of_step`, if it is a value, or
+    into `_step_settings`, if Python decides by it.
     """
 
     _hyperparameters = ()
@@ -63,14 +69,36 @@ class ContribOptimizer(tf.train.Optimizer):
         """
         pairs = pairs_of(grads_and_vars)
         global_step = checked_global_step(global_step)
+        if kwargs or not eager_step.can_compile(self):
+            return self._take_step(pairs, global_step, name, **kwargs)
+        steps = vars(self).get("_compiled_steps")
+        if steps is None:
+            new = eager_step.CompiledSteps()
+            steps = vars(self).setdefault("_compiled_steps", new)
+        return steps.take(self, pairs, global_step, name)
+
+    def _take_step(self, pairs, global_step, name=None, values=None, **kwargs):
+        """`apply_gradients`, operation by operation.
+
+        Args:
+          pairs, global_step, name, **kwargs: as there, as `pairs_of` and
+            `checked_global_step` return them.
+          values: what `_values_of_step` returned in this step, or None.
+        """
         checks = []
         if not tf.distribute.in_cross_replica_context():
             pairs, checks = checked_gradients(pairs)
+        self._step_pairs = pairs
+        self._step_given = values
+        self._step_values = values or {}
+        self._step_counter = global_step
         try:
             with tf.control_dependencies(checks):
                 return super().apply_gradients(pairs, global_step, name, **kwargs)
         finally:
+            self._step_given = self._step_counter = None
             self._step_values = {}
+            self._step_pairs, self._step_updates = (), {}
 
     def get_slot(self, var, name):
         """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
@@ -107,14 +135,41 @@ class ContribOptimizer(tf.train.Optimizer):
             initial_value = first_value(initial_value)
         return super()._create_non_slot_variable(initial_value, name, colocate_with)
 
-    # The values of the callable hyperparameters while a step is built or run, so
-    # that each is called once a step and not once a variable.
+    # The values of the hyperparameters while a step is built or run, so that each
+    # callable is called once a step and not once a variable.
     _step_values = {}
+    _step_given = None
+    # The global step of the running `apply_gradients`.
+    _step_counter = None
+    # The checked pairs of that step. A rule that computes for several variables at once
+    # does so in `_prepare`, and keeps here what `_update_dense` then returns.
+    _step_pairs = ()
+    _step_updates = {}
 
-    def _prepare(self):
-        self._step_values = {
+    def _values_of_step(self, global_step):
+        """What the operations of a step start from, beside variables and gradients.
+
+        Args:
+          global_step: what `apply_gradients` got for it.
+
+        Returns:
+          dict from names to numbers, Tensors or Variables; `_hyper` gives them.
+        """
+        del global_step
+        return {
             name: evaluate(getattr(self, "_" + name)) for name in self._hyperparameters
         }
+
+    def _prepare(self):
+        values = self._step_given
+        if values is None:
+            values = self._values_of_step(self._step_counter)
+        self._step_values = values
+
+    def _step_settings(self, variables):
+        """What Python decides by while it builds a step on `variables`, hashable."""
+        del variables
+        return eager_step.settings(self)
 
     def _hyper(self, name):
         """The value of hyperparameter `name` in this step, or now if outside one."""

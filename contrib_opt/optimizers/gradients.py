@@ -2,7 +2,12 @@
 
 import tensorflow.compat.v1 as tf
 
+from contrib_opt import _tf
 from contrib_opt.optimizers.unwrap import tensorflow_variable, without_tpu_sum
+
+
+class CheckedPairs(tuple):
+    """(gradient, variable) pairs that were checked earlier in this step."""
 
 
 def pairs_of(grads_and_vars, name="grads_and_vars"):
@@ -11,6 +16,8 @@ def pairs_of(grads_and_vars, name="grads_and_vars"):
     Raises:
       TypeError: it is no list of pairs.
     """
+    if isinstance(grads_and_vars, CheckedPairs):
+        return grads_and_vars
     try:
         # Tensors raise errors of their own when they are iterated.
         assert not tf.is_tensor(grads_and_vars)
@@ -21,6 +28,8 @@ def pairs_of(grads_and_vars, name="grads_and_vars"):
             f"{name} must be a list of (gradient, variable) pairs, as "
             f"compute_gradients returns it, got {grads_and_vars!r}."
         ) from None
+    if tf.executing_eagerly():
+        return [(g, tensorflow_variable(v)) for g, v in pairs]
     return [(without_tpu_sum(g), tensorflow_variable(v)) for g, v in pairs]
 
 
@@ -40,24 +49,34 @@ def checked_gradients(grads_and_vars):
         be made one, IndexedSlices, or None.
 
     Returns:
-      The pair (grads_and_vars, checks): the same gradients, and the operations
-      that must have run before any variable is updated, for what only the running
-      graph knows (indices, and shapes that are unknown when it is built).
+      The pair (grads_and_vars, checks): the same gradients, as `CheckedPairs`, which
+      are not checked again; and the operations that must have run before any variable
+      is updated, for what only the running graph knows (indices, and shapes that are
+      unknown when it is built).
 
     Raises:
       ValueError: the shape or dtype of a gradient is not its variable's.
       TypeError: a gradient cannot be made a Tensor.
       InvalidArgumentError: in eager mode, an index is out of range.
     """
+    if isinstance(grads_and_vars, CheckedPairs):
+        return grads_and_vars, []
     pairs, checks = [], []
+    eager_tensor = _tf.eager_tensor_type() if tf.executing_eagerly() else None
     for grad, var in grads_and_vars:
-        if isinstance(grad, tf.IndexedSlices):
+        if (
+            type(grad) is eager_tensor
+            and grad.dtype is var.dtype
+            and grad.shape == var.shape
+        ):
+            pass  # Most gradients of eager mode; nothing else is found out as cheaply.
+        elif isinstance(grad, tf.IndexedSlices):
             checks += _check_indexed_slices(grad, var)
         elif grad is not None:
             grad, dense_checks = _check_dense(tf.convert_to_tensor(grad), var)
             checks += dense_checks
         pairs.append((grad, var))
-    return pairs, checks
+    return CheckedPairs(pairs), checks
 
 
 def _check_dense(grad, var):

@@ -89,8 +89,43 @@ def as_dtype(value, dtype):
     """
     if isinstance(value, numbers.Number):
         return tf.constant(value, dtype)
+    if isinstance(value, CompiledNumber):
+        return value.as_dtype(dtype)
     scalar = tf.cast(value, dtype)
     return scalar if scalar.shape.ndims == 0 else tf.reshape(scalar, [])
+
+
+class CompiledNumber:
+    """A Python number that is an input of a compiled step, and so not yet known.
+
+    `as_dtype` and `tf.convert_to_tensor` do with it what they do with the number.
+    """
+
+    def __init__(self, value, dtype, dtypes=()):
+        """Makes it in the graph of the step.
+
+        Args:
+          value: the number, a scalar float64 Tensor.
+          dtype: the type that `tf.convert_to_tensor` gives the number.
+          dtypes: types that it will be wanted in.
+        """
+        self._value = value
+        self._dtype = dtype
+        self._known = {d: tf.cast(value, d) for d in {dtype, *dtypes}}
+
+    def as_dtype(self, dtype=None):
+        """The number as a Tensor of type `dtype`, or of the type that it gets."""
+        dtype = tf.as_dtype(dtype or self._dtype).base_dtype
+        known = self._known.get(dtype)
+        return tf.cast(self._value, dtype) if known is None else known
+
+
+def _number_to_tensor(value, dtype=None, name=None, as_ref=False):
+    del name, as_ref
+    return value.as_dtype(dtype)
+
+
+tf.register_tensor_conversion_function(CompiledNumber, _number_to_tensor)
 
 
 def compute_dtype(dtype):

@@ -85,8 +85,8 @@ class PowerSignOptimizer(SignOptimizer):
           base: the base of the power, more than 0.
           beta: the part of the moving average that the next step keeps, at least 0.
           sign_decay_fn: function of the global step (of what `minimize` or
-            `apply_gradients` got for it) that returns the factor of the signs, a
-            scalar; None is 1.
+            `apply_gradients` got for it, as it is before the update) that returns the
+            factor of the signs, a scalar; None is 1.
           use_locking: whether to lock variables while they are updated.
           name: name of the slot variables and operations.
 
@@ -101,13 +101,17 @@ class PowerSignOptimizer(SignOptimizer):
         super().__init__(learning_rate, beta, sign_decay_fn, use_locking, name)
         self._base = base
 
-    def _coefficient(self, dtype):
-        base = self._hyper("base")
+    def _values_of_step(self, global_step):
+        values = super()._values_of_step(global_step)
+        base = values.pop("base")
         if isinstance(base, numbers.Real):
-            logbase = tf.constant(math.log(base), tf.float32)
+            values["logbase"] = math.log(base)
         else:
-            logbase = tf.math.log(tf.convert_to_tensor(base))
-        return {"logbase": tf.reshape(tf.cast(logbase, dtype), [])}
+            values["logbase"] = tf.math.log(tf.convert_to_tensor(base))
+        return values
+
+    def _coefficient(self, dtype):
+        return {"logbase": self._scalar("logbase", dtype)}
 
     def _factor(self, sign_gm, sign_decay, logbase):
         return power_sign_factor(sign_gm, sign_decay, logbase)

@@ -278,15 +278,19 @@ class ShampooOptimizer(ContribOptimizer):
         self._max_matrix_size = max_matrix_size
         self._use_iterative_root = use_iterative_root
 
-    def _prepare(self):
+    def _values_of_step(self, global_step):
         step = tf.convert_to_tensor(evaluate(self._global_step))
         # float32 as in 1.15, for the user's expressions.
         float_step = tf.cast(step, tf.float32) + 1.0
-        self._step = tf.cast(step, tf.float64) + 1.0
-        self._step_values = {
+        values = {
             name: evaluate_at(getattr(self, "_" + name), float_step)
             for name in self._hyperparameters
         }
+        return dict(values, global_step=step)
+
+    def _prepare(self):
+        super()._prepare()
+        self._step = as_dtype(self._hyper("global_step"), tf.float64) + 1.0
 
     def _create_slots(self, var_list):
         for var in var_list:

@@ -28,7 +28,6 @@ from contrib_opt.optimizers.hyperparameters import (
 )
 from contrib_opt.optimizers.kernels import run_kernel, store
 from contrib_opt.optimizers.rows import read_rows, write_rows
-from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
 def sign_step(w, m, g, learning_rate, beta, factor):
@@ -71,43 +70,13 @@ class SignOptimizer(ContribOptimizer):
         self._learning_rate = learning_rate
         self._beta = beta
         self._sign_decay_fn = sign_decay_fn
-        self._global_step = None
 
-    def apply_gradients(self, grads_and_vars, global_step=None, name=None, **kwargs):
-        """As in `tf.compat.v1.train.Optimizer`, but all or nothing.
-
-        Args:
-          grads_and_vars: list of (gradient, variable) pairs. A gradient is a Tensor
-            of its variable's shape and dtype, IndexedSlices, or None.
-          global_step: variable to increment by one after the update, or None.
-            `sign_decay_fn` gets it as it is before the update.
-          name: name of the operation that is returned.
-          **kwargs: what else the base class of the installed TensorFlow takes.
-
-        Returns:
-          The operation that applies the gradients; None in eager mode.
-
-        Raises:
-          ValueError: no variable has a gradient, a gradient has another shape or
-            dtype than its variable, or sign_decay_fn needs a global_step.
-          TypeError: a gradient cannot be made a Tensor.
-          RuntimeError: called in the cross-replica context of a strategy.
-          InvalidArgumentError: IndexedSlices have an index out of range, or a shape
-            that was unknown before does not fit (when the step runs).
-            No variable and no slot has changed then.
-        """
-        self._global_step = tensorflow_variable(global_step)
-        try:
-            return super().apply_gradients(grads_and_vars, global_step, name, **kwargs)
-        finally:
-            self._global_step = None
-
-    def _prepare(self):
-        super()._prepare()
-        decayed = 1.0
+    def _values_of_step(self, global_step):
+        values = super()._values_of_step(global_step)
+        values["sign_decay"] = 1.0
         if self._sign_decay_fn is not None:
-            decayed = self._sign_decay_fn(self._global_step)
-        self._step_values["sign_decay"] = decayed
+            values["sign_decay"] = self._sign_decay_fn(global_step)
+        return values
 
     def _create_slots(self, var_list):
         for var in var_list:

@@ -51,6 +51,9 @@ from contrib_opt.optimizers.hyperparameters import (
 )
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
+# The name of the decoupled weight decay among the values of a step.
+_DECAY = "decoupled_weight_decay"
+
 
 def decay(var, weight_decay, use_locking=False):
     """var <- var - weight_decay * var; returns the operation."""
@@ -91,6 +94,10 @@ def checked_decay_var_list(decay_var_list):
         )
     # The variables are kept as well, so that no other gets one of the ids.
     return {id(var): var for var in variables}
+
+
+def _is_tensor(value):
+    return tf.is_tensor(value) and not hasattr(value, "assign")
 
 
 def _tensors_of(grads_and_vars):
@@ -227,24 +234,46 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
         with tf.control_dependencies([] if barrier is None else [barrier]):
             return super().apply_gradients(grads_and_vars, global_step, name, **kwargs)
 
+    def _values_of_step(self, global_step):
+        values = super()._values_of_step(global_step)
+        values[_DECAY] = evaluate(self.__decoupled_weight_decay)
+        if not self.__is_ours():
+            # TensorFlow's optimizers evaluate their hyperparameters here, and keep the
+            # Tensors as attributes.
+            self.__base()._prepare()
+            values.update((k, v) for k, v in vars(self).items() if _is_tensor(v))
+        return values
+
     def _prepare(self):
-        self.__decay_value = evaluate(self.__decoupled_weight_decay)
-        self.__base()._prepare()
+        super()._prepare()
+        if not self.__is_ours():
+            for name, value in self._step_values.items():
+                if name != _DECAY:
+                    setattr(self, name, value)
+
+    def _step_settings(self, variables):
+        decayed = self.__decayed
+        if decayed is not None:
+            decayed = tuple(id(var) in decayed for var in variables)
+        return super()._step_settings(variables), decayed
 
     def __decay(self, var, indices=None):
         """The operations that must run before the base rule."""
         if self.__decayed is not None and id(var) not in self.__decayed:
             return []
-        weight_decay = as_dtype(self.__decay_value, var.dtype.base_dtype)
+        weight_decay = as_dtype(self._hyper(_DECAY), var.dtype.base_dtype)
         if indices is None:
             return [decay(var, weight_decay, self._use_locking)]
         return [decay_rows(var, indices, weight_decay, self._use_locking)]
 
+    def __is_ours(self):
+        """Whether the base optimizer is a `ContribOptimizer` too."""
+        return type(self)._update_dense is not ContribOptimizer._update_dense
+
     def __base(self):
         """The base optimizer's methods."""
-        ours = type(self)._update_dense is not ContribOptimizer._update_dense
         # `ContribOptimizer` stands before a base optimizer that is not one itself.
-        return super() if ours else super(ContribOptimizer, self)
+        return super() if self.__is_ours() else super(ContribOptimizer, self)
 
     def _apply_dense(self, grad, var):
         with tf.control_dependencies(self.__decay(var)):

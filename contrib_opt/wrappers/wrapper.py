@@ -75,7 +75,11 @@ class WrapperOptimizer(_tf.delegating_to_optimizer(), tf.train.Optimizer):
             return self._apply_checked(pairs, global_step, name)
 
     def _apply_checked(self, grads_and_vars, global_step, name):
-        """`apply_gradients`, for a subclass to change; the gradients fit."""
+        """`apply_gradients`, for a subclass to change.
+
+        The gradients fit. grads_and_vars itself, and not a copy, is best handed on:
+        another optimizer of this package then does not check them again.
+        """
         return self._optimizer.apply_gradients(grads_and_vars, global_step, name)
 
     def get_slot(self, var, name):
