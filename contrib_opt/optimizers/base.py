@@ -66,11 +66,13 @@ class ContribOptimizer(tf.train.Optimizer):
         checks = []
         if not tf.distribute.in_cross_replica_context():
             pairs, checks = checked_gradients(pairs)
+        self._step_pairs = pairs
         try:
             with tf.control_dependencies(checks):
                 return super().apply_gradients(pairs, global_step, name, **kwargs)
         finally:
             self._step_values = {}
+            self._step_pairs, self._step_updates = (), {}
 
     def get_slot(self, var, name):
         """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
@@ -110,6 +112,10 @@ class ContribOptimizer(tf.train.Optimizer):
     # The values of the callable hyperparameters while a step is built or run, so
     # that each is called once a step and not once a variable.
     _step_values = {}
+    # The checked pairs of that step. A rule that computes for several variables at once
+    # does so in `_prepare`, and keeps here what `_update_dense` then returns.
+    _step_pairs = ()
+    _step_updates = {}
 
     def _prepare(self):
         self._step_values = {
