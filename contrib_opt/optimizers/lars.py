@@ -34,15 +34,20 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 - A gradient of the wrong shape is refused; 1.15 broadcast it.
 """
 
+import contextlib
+import functools
+
 import tensorflow.compat.v1 as tf
 
+from contrib_opt import _tf
 from contrib_opt.optimizers.base import ContribOptimizer
+from contrib_opt.optimizers.batches import Lanes, batches_of, by_device
 from contrib_opt.optimizers.hyperparameters import (
     as_dtype,
     check_hyperparameter,
     compute_dtype,
 )
-from contrib_opt.optimizers.kernels import run_kernel
+from contrib_opt.optimizers.kernels import colocated, run_kernel
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
@@ -52,7 +57,10 @@ def l2_norm(x):
 
 
 def layer_trust_ratio(w_norm, g_norm, weight_decay, eeta, epsilon):
-    """The trust ratio from the norms of a variable and of its gradient."""
+    """The trust ratio from the norms of a variable and of its gradient.
+
+    The norms are scalars, or vectors with the norms of several variables.
+    """
     ratio = eeta * w_norm / (g_norm + weight_decay * w_norm + epsilon)
     both_positive = tf.logical_and(w_norm > 0.0, g_norm > 0.0)
     return tf.where_v2(both_positive, ratio, tf.ones_like(ratio))
@@ -61,6 +69,13 @@ def layer_trust_ratio(w_norm, g_norm, weight_decay, eeta, epsilon):
 def decayed_gradient(g, w, weight_decay):
     """The gradient of the loss plus weight_decay / 2 * |w|^2."""
     return g + weight_decay * w
+
+
+def update_scope(var):
+    """The name scope in which TensorFlow's optimizers update `var`."""
+    if tf.executing_eagerly() or _tf.is_eager(var):
+        return contextlib.nullcontext()
+    return tf.name_scope("update_" + var.op.name)
 
 
 def checked_skip_list(skip_list):
@@ -221,13 +236,97 @@ class LARSOptimizer(ContribOptimizer):
             self._zeros_slot(var, "momentum", self._name)
 
     def _update_dense(self, grad, var):
+        if id(var) in self._step_updates:
+            return self._step_updates[id(var)]
         scaled_lr, grad = self.compute_lr(grad, var)
         return self._apply_momentum(grad * scaled_lr, var, 1.0)
 
-    def _apply_momentum(self, grad, var, learning_rate):
+    # The same for all variables of a step, with fewer operations and less memory.
+
+    def _prepare(self):
+        super()._prepare()
+        self._step_updates = {}
+        if self._may_update_in_batches():
+            for pairs in by_device(self._step_pairs):
+                self._update_in_batches(pairs)
+
+    def _may_update_in_batches(self):
+        """Whether no subclass, wrapper or strategy has an update of its own."""
+        own = ("compute_lr", "_update_dense", "_apply_dense", "_resource_apply_dense")
+        return not tf.distribute.has_strategy() and all(
+            getattr(getattr(self, name), "__func__", None)
+            is getattr(LARSOptimizer, name)
+            for name in own
+        )
+
+    def _update_in_batches(self, grads_and_vars):
+        """Updates variables of one device and type; see contrib_opt/optimizers/batches.
+
+        Sets `_step_updates`, for `_update_dense` to return.
+        """
+        first = grads_and_vars[0][1]
+        dtype = first.dtype.base_dtype
+        with colocated(first):
+            hyper = {n: as_dtype(self._hyper(n), dtype) for n in self._hyperparameters}
+            hyper["one"] = tf.ones([], dtype)
+        lanes = Lanes()
+        for batch in batches_of(grads_and_vars):
+            with lanes.batch():
+                weights = self._scaled_weights(batch)
+                rates = self._scaled_rates(batch, weights, hyper)
+                for (grad, var), rate in zip(batch, rates):
+                    update = functools.partial(
+                        self._update_scaled, grad, var, weights, rate, hyper
+                    )
+                    with update_scope(var), colocated(var):
+                        self._step_updates[id(var)] = lanes.run(var, update)
+
+    def _scaled_weights(self, grads_and_vars):
+        """A dict from id to value of the variables that are not skipped."""
+        weights = {}
+        for _, var in grads_and_vars:
+            if not self._skips(var):
+                with colocated(var):
+                    weights[id(var)] = tf.convert_to_tensor(var)
+        return weights
+
+    def _scaled_rates(self, grads_and_vars, weights, hyper):
+        """The list of the learning rates, scaled where a variable is in `weights`."""
+        learning_rate = hyper["learning_rate"]
+        if not weights:
+            return [learning_rate] * len(grads_and_vars)
+        w_squares, g_squares = [], []
+        for grad, var in grads_and_vars:
+            if id(var) in weights:
+                with colocated(var):
+                    w_squares.append(tf.nn.l2_loss(weights[id(var)]))
+                    g_squares.append(tf.nn.l2_loss(grad))
+        with colocated(grads_and_vars[0][1]):
+            norms = tf.sqrt(2.0 * tf.stack(w_squares + g_squares))
+            ratios = layer_trust_ratio(
+                *tf.split(norms, 2),
+                hyper["weight_decay"],
+                hyper["eeta"],
+                hyper["epsilon"],
+            )
+            rates = iter(tf.unstack(learning_rate * ratios))
+        return [
+            next(rates) if id(var) in weights else learning_rate
+            for _, var in grads_and_vars
+        ]
+
+    def _update_scaled(self, grad, var, weights, rate, hyper):
+        if id(var) in weights:
+            # Popped: in eager mode the kernel copies a variable whose value is held.
+            grad = decayed_gradient(grad, weights.pop(id(var)), hyper["weight_decay"])
+        return self._apply_momentum(grad * rate, var, hyper["one"], hyper["momentum"])
+
+    def _apply_momentum(self, grad, var, learning_rate, momentum=None):
         """v <- momentum * v + grad; var <- var - learning_rate * v."""
+        if momentum is None:
+            momentum = self._hyper("momentum")
         return self._run_momentum_kernel(
-            "ApplyMomentum", grad, var, learning_rate, self._hyper("momentum")
+            "ApplyMomentum", grad, var, learning_rate, momentum
         )
 
     def _update_sparse(self, grad, var, indices):
