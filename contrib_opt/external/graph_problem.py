@@ -2,8 +2,10 @@
 
 import inspect
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
+from contrib_opt import _tf
 from contrib_opt.external.packing import dense_gradient, outputs, pack, unpack
 
 # Up to so many ref variables, feeding each is faster than assigning them all.
@@ -56,46 +58,100 @@ class GraphProblem:
         return _GraphRun(self, session, feed_dict, fetches)
 
     def parts(self, x):
-        """The feeds that make the variables, a few ref ones, the parts of x."""
-        feeds, first = {}, 0
-        for name, var in zip(self._feeds, self.variables):
-            size = var.shape.num_elements()
-            feeds[name] = x[first : first + size].reshape(var.shape.as_list())
+        """The values that make the variables, a few ref ones, the parts of x."""
+        parts, first = [], 0
+        for var in self.variables:
+            size, dtype = var.shape.num_elements(), var.dtype.as_numpy_dtype
+            part = x[first : first + size].reshape(var.shape.as_list())
+            parts.append(part.astype(dtype, copy=False))
             first += size
-        return feeds
+        return parts
 
-    def runner(self, session, fetches, feed_dict):
-        """A function without arguments that runs `fetches`, a list of Tensors."""
-        # A callable is three times as fast as session.run, where it may replace it.
-        if not feed_dict and type(session) in (tf.Session, tf.InteractiveSession):
-            return session.make_callable(fetches)
-        return lambda: session.run(fetches, feed_dict)
+
+def runner(session, fetches, feeds, feed_dict):
+    """A function that runs `fetches` in a session.
+
+    Args:
+      session: what has the `run` of a session.
+      fetches: list of what to fetch; the first is a Tensor or an operation.
+      feeds: list of the names of Tensors, whose values are the function's arguments.
+      feed_dict: what is fed besides.
+
+    Returns:
+      A function that returns the list of what was fetched.
+    """
+    # Others, such as monitored ones, do more in `run`.
+    plain = type(session) in (tf.Session, tf.InteractiveSession)
+    if plain and not feeds and not feed_dict:
+        return session.make_callable(fetches)
+    fixed = plain_feeds(feed_dict, session.graph) if plain else None
+    # Only in this process: what else sessions connect to may know no callables.
+    if fixed is None or len(fetches) > 1 or session.sess_str:
+
+        def run(*values):
+            fed = dict(zip(feeds, values))
+            fed.update(feed_dict)
+            return session.run(fetches, fed)
+
+        return run
+
+    first = fetches[0]
+    kind = "fetch" if tf.is_tensor(first) else "target"
+    names = feeds + [name for name, _, _ in fixed]
+    call = _tf.session_callable(session, names, **{kind: first.name})
+
+    def run_callable(*values):
+        # The user may change the arrays in between.
+        more = [np.asarray(value, dtype) for _, dtype, value in fixed]
+        return [call(*values, *more)]
+
+    return run_callable
+
+
+def plain_feeds(feed_dict, graph):
+    """[(name, dtype, array)] of a feed_dict from Tensors to arrays that fit them.
+
+    None of any other, which `session.run` knows to convert, or to refuse.
+    """
+    feeds = []
+    for key, value in feed_dict.items():
+        if not (isinstance(key, tf.Tensor) and isinstance(value, np.ndarray)):
+            return None
+        fits = key.graph is graph and graph.is_feedable(key)
+        if not (fits and key.shape.is_compatible_with(value.shape)):
+            return None
+        if not np.can_cast(value.dtype, key.dtype.as_numpy_dtype, "same_kind"):
+            return None
+        feeds.append((key.name, key.dtype.as_numpy_dtype, value))
+    return feeds
 
 
 class _GraphRun:
     def __init__(self, problem, session, feed_dict, fetches):
         self._problem = problem
         self._session = session
-        self._feed_dict = feed_dict or {}
         outputs = (problem._values, problem._values_and_gradients)
-        self._fetches = [[o] + fetches for o in outputs]
-        self._run = [problem.runner(session, f, feed_dict) for f in self._fetches]
+        feeds, feed_dict = problem._feeds or [], feed_dict or {}
+        self._run = [runner(session, [o] + fetches, feeds, feed_dict) for o in outputs]
+        self._assign = runner(session, [problem._assign], [problem._packed], {})
         self.initial = session.run(problem._packed_variables)
         self._moved = False
 
     def assign(self, x, **run_kwargs):
         self._moved = True
         problem = self._problem
-        self._session.run(problem._assign, {problem._packed: x}, **run_kwargs)
+        if run_kwargs:
+            self._session.run(problem._assign, {problem._packed: x}, **run_kwargs)
+        else:
+            self._assign(np.asarray(x, np.float64))
 
     def evaluate(self, x, with_gradients):
         if self._problem._feeds:
-            feed_dict = self._problem.parts(x)
-            feed_dict.update(self._feed_dict)
-            results = self._session.run(self._fetches[with_gradients], feed_dict)
+            parts = self._problem.parts(x)
         else:
+            parts = []
             self.assign(x)
-            results = self._run[with_gradients]()
+        results = self._run[with_gradients](*parts)
         return results[0], results[1:]
 
     def before_callback(self, x):

@@ -60,6 +60,7 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 import inspect
 import numbers
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from contrib_opt import _tf
@@ -79,7 +80,14 @@ from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 def outer_product(g, axis):
     """g_(axis) g_(axis)^T: `g` times itself, summed over all dimensions but `axis`."""
-    others = [i for i in range(g.shape.ndims) if i != axis]
+    shape = g.shape.as_list()
+    if axis == 0:
+        rows = tf.reshape(g, [shape[0], -1])
+        return tf.matmul(rows, rows, transpose_b=True)
+    if axis == len(shape) - 1:
+        columns = tf.reshape(g, [-1, shape[axis]])
+        return tf.matmul(columns, columns, transpose_a=True)
+    others = [i for i in range(len(shape)) if i != axis]
     return tf.tensordot(g, g, axes=(others, others))
 
 
@@ -126,18 +134,29 @@ def vector_power(vector, exponent):
     return tf.where_v2(vector > 0.0, powers, tf.zeros_like(powers))
 
 
-def contract_first(g, h):
-    """Contracts the first dimension of `g` with `h`, and puts it last.
+def contract(g, h, axis):
+    """Contracts dimension `axis` of `g` with `h`.
 
-    After as many contractions as `g` has dimensions they are in order again.
+    Without transposing `g`, which takes longer than the products.
 
     Args:
       g: Tensor of shape d_1 x ... x d_n.
-      h: Tensor, a d_1 x d_1 matrix, or a vector of d_1 elements for a diagonal one.
+      h: Tensor, a matrix of d_axis rows, or a vector of d_axis elements for a
+        diagonal one.
+      axis: the dimension, from 0.
     """
-    if h.shape.ndims == 2:
-        return tf.tensordot(g, h, axes=([0], [0]))
-    return tf.transpose(g, list(range(1, g.shape.ndims)) + [0]) * h
+    after = g.shape.as_list()[axis + 1 :]
+    if h.shape.ndims == 1:
+        return g * tf.reshape(h, [-1] + [1] * len(after))
+    size = h.shape.as_list()[0]
+    if not after:
+        contracted = tf.matmul(tf.reshape(g, [-1, size]), h)
+    elif axis == 0:
+        contracted = tf.matmul(h, tf.reshape(g, [size, -1]), transpose_a=True)
+    else:
+        slices = tf.reshape(g, [-1, size, int(np.prod(after))])
+        contracted = tf.matmul(h[tf.newaxis], slices, transpose_a=True)
+    return tf.reshape(contracted, tf.shape(g))
 
 
 def is_number(value, number):
@@ -372,7 +391,7 @@ class ShampooOptimizer(ContribOptimizer):
             else:
                 divisor = size if indices is None and len(dimensions) > 1 else 1
                 h = self._new_vector(grad, var, axis, divisor, writes)
-            step = contract_first(step, h)
+            step = contract(step, h, axis)
         step *= as_dtype(self._hyper("learning_rate"), dtype)
         if indices is None:
             w = tf.cast(var.read_value(), dtype) - step

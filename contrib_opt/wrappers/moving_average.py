@@ -41,6 +41,7 @@ import tensorflow.compat.v1 as tf
 from contrib_opt import _tf
 from contrib_opt.optimizers.conditional import branches_see_ref_variables, first_value
 from contrib_opt.optimizers.hyperparameters import check_hyperparameter, evaluate
+from contrib_opt.optimizers.kernels import run_kernel
 from contrib_opt.optimizers.unwrap import (
     is_partitioned,
     parts_of,
@@ -72,9 +73,12 @@ def averaging_rate(average_decay, num_updates=None):
 def move_average(average, w, rate):
     """average <- average - rate * (average - w); returns the operation."""
     with tf.device(average.device):
-        rate = tf.cast(rate, average.dtype.base_dtype)
-        change = (average.read_value() - w.read_value()) * rate
-        return average.assign_sub(change)
+        return run_kernel(
+            "ApplyGradientDescent",
+            {"var": average},
+            alpha=tf.cast(rate, average.dtype.base_dtype),
+            delta=average.read_value() - w.read_value(),
+        )
 
 
 def _float_tensor(value):
