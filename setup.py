@@ -32,7 +32,7 @@ setup(
         "estimator": estimator,
         "scipy": ["scipy"],
         "keras2": ["tf_keras; python_version >= '3.9'"],
-        "test": ["pytest", "pytest-xdist"] + examples + estimator,
+        "test": ["pytest", "pytest-xdist", "hypothesis"] + examples + estimator,
     },
     classifiers=[
         "Development Status :: 4 - Beta",

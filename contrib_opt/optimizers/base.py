@@ -15,6 +15,7 @@ from contrib_opt.optimizers.gradients import (
     pairs_of,
 )
 from contrib_opt.optimizers.hyperparameters import evaluate
+from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
@@ -66,11 +67,12 @@ class ContribOptimizer(tf.train.Optimizer):
         checks = []
         if not tf.distribute.in_cross_replica_context():
             pairs, checks = checked_gradients(pairs)
-        try:
-            with tf.control_dependencies(checks):
-                return super().apply_gradients(pairs, global_step, name, **kwargs)
-        finally:
-            self._step_values = {}
+        with one_at_a_time(self):
+            try:
+                with tf.control_dependencies(checks):
+                    return super().apply_gradients(pairs, global_step, name, **kwargs)
+            finally:
+                self._step_values = {}
 
     def get_slot(self, var, name):
         """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
@@ -137,7 +139,13 @@ class ContribOptimizer(tf.train.Optimizer):
         return self._update_dense(grad, var)
 
     def _apply_sparse(self, grad, var):
-        return self._update_sparse(grad.values, var, grad.indices)
+        return self._update_slices(grad.values, var, grad.indices)
 
     def _resource_apply_sparse(self, grad, var, indices):
+        return self._update_slices(grad, var, indices)
+
+    def _update_slices(self, grad, var, indices):
+        if var.shape.is_fully_defined() and var.shape.num_elements() == 0:
+            # TensorFlow refuses to scatter rows that have no elements.
+            return self._update_dense(tf.zeros(var.shape, grad.dtype), var)
         return self._update_sparse(grad, var, indices)

@@ -28,6 +28,7 @@ from contrib_opt.optimizers.hyperparameters import (
 )
 from contrib_opt.optimizers.kernels import run_kernel, store
 from contrib_opt.optimizers.rows import read_rows, write_rows
+from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
@@ -96,11 +97,14 @@ class SignOptimizer(ContribOptimizer):
             that was unknown before does not fit (when the step runs).
             No variable and no slot has changed then.
         """
-        self._global_step = tensorflow_variable(global_step)
-        try:
-            return super().apply_gradients(grads_and_vars, global_step, name, **kwargs)
-        finally:
-            self._global_step = None
+        with one_at_a_time(self):
+            self._global_step = tensorflow_variable(global_step)
+            try:
+                return super().apply_gradients(
+                    grads_and_vars, global_step, name, **kwargs
+                )
+            finally:
+                self._global_step = None
 
     def _prepare(self):
         super()._prepare()
