@@ -39,7 +39,7 @@ setup(
         "keras2": ["tf_keras; python_version >= '3.9'"],
         "rewrite": rewrite,
         "legacy": legacy,
-        "test": ["pytest", "pytest-xdist"] + examples + legacy,
+        "test": ["pytest", "pytest-xdist", "hypothesis"] + examples + legacy,
     },
     classifiers=[
         "Development Status :: 4 - Beta",

@@ -16,6 +16,7 @@ from contrib_opt.optimizers.gradients import (
     pairs_of,
 )
 from contrib_opt.optimizers.hyperparameters import evaluate
+from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
@@ -88,17 +89,18 @@ class ContribOptimizer(tf.train.Optimizer):
         checks = []
         if not tf.distribute.in_cross_replica_context():
             pairs, checks = checked_gradients(pairs)
-        self._step_pairs = pairs
-        self._step_given = values
-        self._step_values = values or {}
-        self._step_counter = global_step
-        try:
-            with tf.control_dependencies(checks):
-                return super().apply_gradients(pairs, global_step, name, **kwargs)
-        finally:
-            self._step_given = self._step_counter = None
-            self._step_values = {}
-            self._step_pairs, self._step_updates = (), {}
+        with one_at_a_time(self):
+            self._step_pairs = pairs
+            self._step_given = values
+            self._step_values = values or {}
+            self._step_counter = global_step
+            try:
+                with tf.control_dependencies(checks):
+                    return super().apply_gradients(pairs, global_step, name, **kwargs)
+            finally:
+                self._step_given = self._step_counter = None
+                self._step_values = {}
+                self._step_pairs, self._step_updates = (), {}
 
     def get_slot(self, var, name):
         """As in `tf.compat.v1.train.Optimizer`; also takes Keras 3 variables."""
@@ -192,7 +194,13 @@ class ContribOptimizer(tf.train.Optimizer):
         return self._update_dense(grad, var)
 
     def _apply_sparse(self, grad, var):
-        return self._update_sparse(grad.values, var, grad.indices)
+        return self._update_slices(grad.values, var, grad.indices)
 
     def _resource_apply_sparse(self, grad, var, indices):
+        return self._update_slices(grad, var, indices)
+
+    def _update_slices(self, grad, var, indices):
+        if var.shape.is_fully_defined() and var.shape.num_elements() == 0:
+            # TensorFlow refuses to scatter rows that have no elements.
+            return self._update_dense(tf.zeros(var.shape, grad.dtype), var)
         return self._update_sparse(grad, var, indices)

@@ -27,6 +27,7 @@ import tensorflow.compat.v1 as tf
 from contrib_opt import _tf
 from contrib_opt.optimizers.gradients import CheckedPairs, checked_gradients
 from contrib_opt.optimizers.hyperparameters import CompiledNumber, compute_dtype
+from contrib_opt.optimizers.threads import one_at_a_time
 
 # Whose classes are known to compute with Tensors alone.
 _KNOWN_PACKAGES = {"contrib_opt", "tensorflow", "tensorflow_core"}
@@ -105,7 +106,6 @@ class CompiledSteps:
     """The compiled steps of one optimizer.
 
     Attributes:
-      lock: what a thread holds while the optimizer's attributes are those of its step.
       compiled: how many functions have been compiled so far.
     """
 
@@ -114,7 +114,7 @@ class CompiledSteps:
     MOST = 16
 
     def __init__(self):
-        self.lock = threading.RLock()
+        self._lock = threading.Lock()
         self.compiled = 0
         self._steps = {}
         self._clock = itertools.count()
@@ -134,12 +134,12 @@ class CompiledSteps:
             pairs, _ = checked_gradients(pairs)
             described = _described_gradients(pairs)
         if described is not None:
-            with self.lock:
+            with one_at_a_time(optimizer):
                 values = optimizer._values_of_step(global_step)
             values_described = _described_values(values)
 
         def uncompiled():
-            with self.lock:
+            with one_at_a_time(optimizer):
                 return optimizer._take_step(pairs, global_step, name, values)
 
         if values_described is None:
@@ -160,7 +160,7 @@ class CompiledSteps:
         step.used = next(self._clock)
         if step.function is None:
             if not step.is_refused:
-                with self.lock:
+                with one_at_a_time(optimizer):
                     self._compile(step, optimizer, pairs, global_step, values, of_step)
             if step.function is None:
                 return uncompiled()
@@ -178,7 +178,7 @@ class CompiledSteps:
 
         step = _Step(variables, forget)
         step.used = next(self._clock)
-        with self.lock:
+        with self._lock:
             known = self._steps.get(key)
             if known is None or not known.is_for(variables):
                 self._steps[key] = step

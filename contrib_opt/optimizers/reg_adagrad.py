@@ -26,8 +26,10 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 - A gradient of the wrong shape is refused before anything is written.
 """
 
+import collections
 import contextlib
 import numbers
+import threading
 
 import tensorflow.compat.v1 as tf
 
@@ -55,6 +57,12 @@ def adagrad_step(w, a, g, learning_rate, update_slots):
     if update_slots:
         a = a + tf.square(g)
     return w - learning_rate * g / tf.sqrt(a), a
+
+
+def _thread_or_strategy():
+    if tf.distribute.has_strategy():
+        return tf.distribute.get_strategy()
+    return threading.get_ident()
 
 
 def bounded(x, dtype):
@@ -117,9 +125,10 @@ class RegAdagradOptimizer(ContribOptimizer, tf.train.AdagradOptimizer):
                 f"initial_accumulator_value must be a positive number, got {initial!r}."
             )
         super().__init__(learning_rate, initial, use_locking=use_locking, name=name)
-        # A count: the replicas of a strategy enter one after the other, and may leave
-        # in any order.
-        self._avoiding = 0
+        # How often each thread, or strategy, is within `avoid_updating_slots`. A count:
+        # the replicas of a strategy enter one after the other, and may leave in any
+        # order; their variables are updated in another thread.
+        self._avoided = collections.Counter()
 
     @contextlib.contextmanager
     def avoid_updating_slots(self):
@@ -131,11 +140,18 @@ class RegAdagradOptimizer(ContribOptimizer, tf.train.AdagradOptimizer):
         Returns:
           A context manager, for `with`.
         """
-        self._avoiding += 1
+        key = _thread_or_strategy()
+        self._avoided[key] += 1
         try:
             yield
         finally:
-            self._avoiding -= 1
+            self._avoided[key] -= 1
+            if not self._avoided[key]:
+                del self._avoided[key]
+
+    @property
+    def _avoiding(self):
+        return self._avoided[_thread_or_strategy()] > 0
 
     def _update_dense(self, grad, var):
         a = self.get_slot(var, "accumulator")

@@ -57,6 +57,7 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
 - A matrix root that `use_iterative_root` cannot find is refused before any update.
 """
 
+import functools
 import inspect
 import numbers
 
@@ -318,13 +319,12 @@ class ShampooOptimizer(ContribOptimizer):
             dtype = compute_dtype(var.dtype)
             self._zeros_slot(var, "gbar", self._name)
             for i, size in enumerate(_dimensions(var)):
-                if size > self._max_matrix_size:
-                    gbar = tf.zeros([size], dtype)
-                else:
-                    gbar = tf.zeros([size, size], dtype)
-                    if not is_number(self._svd_interval, 1):
-                        self._make_slot(var, tf.eye(size, dtype=dtype), "H", i)
-                self._make_slot(var, gbar, "Gbar", i)
+                shape = [size] if size > self._max_matrix_size else [size, size]
+                if len(shape) == 2 and not is_number(self._svd_interval, 1):
+                    identity = functools.partial(tf.eye, size, dtype=dtype)
+                    self._make_slot(var, identity, "H", i)
+                zeros = functools.partial(tf.zeros, shape, dtype)
+                self._make_slot(var, zeros, "Gbar", i)
 
     def _create_or_restore_slot_variable(self, variable, slot_name, **kwargs):
         var = tensorflow_variable(variable)
@@ -339,8 +339,11 @@ class ShampooOptimizer(ContribOptimizer):
         restore = super()._create_or_restore_slot_variable
         return restore(variable=var, slot_name=slot_name, **kwargs)
 
-    def _make_slot(self, var, value, name, axis):
-        slot = self._get_or_make_slot(var, value, f"{name}_{axis}", self._name)
+    def _make_slot(self, var, initial_value, name, axis):
+        name = f"{name}_{axis}"
+        if self.get_slot(var, name) is not None:
+            return  # In eager mode its initial value would take memory in each step.
+        slot = self._get_or_make_slot(var, initial_value(), name, self._name)
         # Or a Saver would take the slots of a partitioned variable's parts for parts
         # of one slot.
         _tf.save_as_a_whole(slot)

@@ -49,6 +49,7 @@ from contrib_opt.optimizers.hyperparameters import (
     check_hyperparameter,
     evaluate,
 )
+from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 # The name of the decoupled weight decay among the values of a step.
@@ -183,20 +184,21 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
           ValueError: as in the base class, and as in `apply_gradients`.
           TypeError: decay_var_list is no list of variables.
         """
-        self.__minimized = decay_var_list
-        try:
-            return super().minimize(
-                loss,
-                global_step=global_step,
-                var_list=var_list,
-                gate_gradients=gate_gradients,
-                aggregation_method=aggregation_method,
-                colocate_gradients_with_ops=colocate_gradients_with_ops,
-                name=name,
-                grad_loss=grad_loss,
-            )
-        finally:
-            self.__minimized = None
+        with one_at_a_time(self):
+            self.__minimized = decay_var_list
+            try:
+                return super().minimize(
+                    loss,
+                    global_step=global_step,
+                    var_list=var_list,
+                    gate_gradients=gate_gradients,
+                    aggregation_method=aggregation_method,
+                    colocate_gradients_with_ops=colocate_gradients_with_ops,
+                    name=name,
+                    grad_loss=grad_loss,
+                )
+            finally:
+                self.__minimized = None
 
     def apply_gradients(
         self,
@@ -225,14 +227,17 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
             made a Tensor.
           ValueError, RuntimeError, InvalidArgumentError: as in `ContribOptimizer`.
         """
-        if decay_var_list is None:
-            decay_var_list = self.__minimized
-        self.__decayed = checked_decay_var_list(decay_var_list)
         grads_and_vars = pairs_of(grads_and_vars)
         # One operation for all, so that the graph has an edge and not one a gradient.
         barrier = tf.group(*_tensors_of(grads_and_vars))
-        with tf.control_dependencies([] if barrier is None else [barrier]):
-            return super().apply_gradients(grads_and_vars, global_step, name, **kwargs)
+        with one_at_a_time(self):
+            if decay_var_list is None:
+                decay_var_list = self.__minimized
+            self.__decayed = checked_decay_var_list(decay_var_list)
+            with tf.control_dependencies([] if barrier is None else [barrier]):
+                return super().apply_gradients(
+                    grads_and_vars, global_step, name, **kwargs
+                )
 
     def _values_of_step(self, global_step):
         values = super()._values_of_step(global_step)

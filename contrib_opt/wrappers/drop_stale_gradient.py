@@ -22,6 +22,7 @@ import tensorflow.compat.v1 as tf
 from contrib_opt import _tf
 from contrib_opt.optimizers.conditional import update_if
 from contrib_opt.optimizers.hyperparameters import check_scalar
+from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
 
@@ -66,11 +67,12 @@ class DropStaleGradientOptimizer(WrapperOptimizer):
 
     def minimize(self, loss, global_step=None, *args, **kwargs):
         """As in `tf.compat.v1.train.Optimizer`; global_step must be given."""
-        self._global_step = tensorflow_variable(global_step)
-        try:
-            return super().minimize(loss, global_step, *args, **kwargs)
-        finally:
-            self._global_step = None
+        with one_at_a_time(self):
+            self._global_step = tensorflow_variable(global_step)
+            try:
+                return super().minimize(loss, global_step, *args, **kwargs)
+            finally:
+                self._global_step = None
 
     def compute_gradients(self, loss, *args, **kwargs):
         """As in `tf.compat.v1.train.Optimizer`; notes the global step first.

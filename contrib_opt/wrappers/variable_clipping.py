@@ -15,6 +15,8 @@ Deviations from TensorFlow 1.15, each a case in which it failed:
   off once for each time, and so turned rows around.
 - The norms of float16 and bfloat16 variables are computed in float32; in 1.15 a norm of
   256 made float16 weights 0. A max_norm of 0 makes weights 0, and not NaN.
+- Where a weight is not finite, the others of its norm are left as they are; in 1.15
+  they became NaN.
 - max_norm may be a callable, and a Tensor of any float type.
 - Dimensions count from the end if they are negative, for sparse gradients too.
 - Eager mode, `tf.function` and distribution strategies work. Since TensorFlow 2 refuses
@@ -49,10 +51,11 @@ def excess(w, max_norm, dims):
       dims: list of integers.
 
     Returns:
-      A Tensor like w, 0 wherever the norm is `max_norm` at most.
+      A Tensor like w, 0 wherever the norm is `max_norm` at most, or not finite.
     """
     norm = tf.sqrt(tf.reduce_sum(tf.square(w), dims, keepdims=True))
-    factor = tf.where_v2(norm > max_norm, max_norm / norm, tf.ones_like(norm))
+    too_large = (norm > max_norm) & tf.is_finite(norm)
+    factor = tf.where_v2(too_large, max_norm / norm, tf.ones_like(norm))
     return w - w * factor
 
 

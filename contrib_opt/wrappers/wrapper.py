@@ -13,6 +13,7 @@ from contrib_opt.optimizers.gradients import (
     checked_gradients,
     pairs_of,
 )
+from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
 
@@ -71,7 +72,7 @@ class WrapperOptimizer(_tf.delegating_to_optimizer(), tf.train.Optimizer):
         checks = []
         if not tf.distribute.in_cross_replica_context():
             pairs, checks = checked_gradients(pairs)
-        with tf.control_dependencies(checks):
+        with one_at_a_time(self), tf.control_dependencies(checks):
             return self._apply_checked(pairs, global_step, name)
 
     def _apply_checked(self, grads_and_vars, global_step, name):

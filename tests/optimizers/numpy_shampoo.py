@@ -42,10 +42,10 @@ class NumpyShampoo:
     def _precondition(self, t, g, divide):
         n = g.ndim
         for i, size in enumerate(g.shape):
-            flat = np.moveaxis(g, i, 0).reshape(size, -1)
+            flat = np.moveaxis(g, i, 0).reshape(size, g.size // max(size, 1))
             new = self.mat_gbar_weight * flat @ flat.T
             if size > self.max_matrix_size:
-                new = np.diag(np.diag(new)) / (size if divide and n > 1 else 1)
+                new = np.diag(np.diag(new)) / (max(size, 1) if divide and n > 1 else 1)
                 self.mats[i] = self.mat_gbar_decay * self.mats[i] + new
                 diagonal = np.diag(self.mats[i])
                 positive = np.where(diagonal > 0, diagonal, 1.0)
@@ -57,12 +57,14 @@ class NumpyShampoo:
                 self.mats[i] = self.mat_gbar_decay * self.mats[i] + new
             if t % self.svd_interval < 1:
                 u, s, v = np.linalg.svd(
-                    self.mats[i] / size + self.epsilon * np.eye(size)
+                    self.mats[i] / max(size, 1) + self.epsilon * np.eye(size)
                 )
                 s = np.maximum(s, self.epsilon) ** (-self.alpha / n)
                 self.roots[i] = u @ np.diag(s) @ v
 
     def _preconditioned(self, roots, g):
+        if not g.size:
+            return g
         product = np.ones([1, 1])
         for root in roots:
             product = np.kron(product, root)

@@ -185,11 +185,14 @@ class GraphRun:
     def train(self, steps):
         """Runs the steps numbered `steps`."""
         for step in steps:
-            feed = {
-                placeholder: self._problem.inputs[name][step]
-                for name, placeholder in self._placeholders.items()
-            }
-            self.session.run(self.train_op, feed)
+            self.session.run(self.train_op, self.feed(step))
+
+    def feed(self, step):
+        """What to feed to run the step numbered `step`."""
+        return {
+            placeholder: self._problem.inputs[name][step]
+            for name, placeholder in self._placeholders.items()
+        }
 
     def values(self):
         """The state of the training, as one flat float64 array."""

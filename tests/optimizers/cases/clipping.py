@@ -15,7 +15,8 @@ _DIMS = {
 
 
 def _variable_clipping(namespace, max_norm, **kwargs):
-    dims = [(var, _DIMS[name]) for name, var in problems.variables().items()]
+    variables = problems.variables()
+    dims = [(variables[name], _DIMS[name]) for name in _DIMS if name in variables]
     if namespace is not contrib_opt:
         dims = dict(dims)
     opt = tf.train.MomentumOptimizer(**kwargs)
