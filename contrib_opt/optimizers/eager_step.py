@@ -139,8 +139,7 @@ class CompiledSteps:
             values_described = _described_values(values)
 
         def uncompiled():
-            with one_at_a_time(optimizer):
-                return optimizer._take_step(pairs, global_step, name, values)
+            return optimizer._take_step(pairs, global_step, name, values)
 
         if values_described is None:
             return uncompiled()

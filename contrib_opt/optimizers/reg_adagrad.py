@@ -153,6 +153,9 @@ class RegAdagradOptimizer(ContribOptimizer, tf.train.AdagradOptimizer):
     def _avoiding(self):
         return self._avoided[_thread_or_strategy()] > 0
 
+    def _step_settings(self, variables):
+        return super()._step_settings(variables), self._avoiding
+
     def _update_dense(self, grad, var):
         a = self.get_slot(var, "accumulator")
         dtype = var.dtype.base_dtype

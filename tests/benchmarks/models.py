@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 import tensorflow.compat.v1 as tf
-
 from libraries import library
+
 from optimizers import GETTERS, OPTIMIZERS
 
 

@@ -185,6 +185,9 @@ def trained(make_optimizer, use_resource, dtype="float32", threads=0, steps=4):
         pairs += [(tf.constant(np.ones([2, 3], dtype)), unknown), (sparse, rows)]
         pairs += [(tf.ones([2], tf.float16), half), (None, unused)]
         train = opt.apply_gradients(pairs)
+        # The slot of a ref variable of unknown shape reads it to be initialized, in
+        # every optimizer of TensorFlow.
+        session.run([var.initializer for _, var in pairs])
         session.run(tf.global_variables_initializer())
         for _ in range(steps):
             session.run(train)
