@@ -8,9 +8,8 @@ import time
 
 import numpy as np
 import tensorflow.compat.v1 as tf
-
 from libraries import library
-from optimizers import GETTERS, OPTIMIZERS
+from optimizer_table import GETTERS, OPTIMIZERS
 
 
 def _uniform(shape, scale, seed):
@@ -35,12 +34,12 @@ class _Model:
             self.getter = GETTERS[optimizer](self._library)
         shapes = [(rows, self.width)] if rows else [tuple(s) for s in shapes]
         self.variables = [
-            self._variable("v%d" % i, lambda s=s, i=i: _uniform(s, 0.5, i), self.getter)
+            self._variable(f"v{i}", lambda s=s, i=i: _uniform(s, 0.5, i), self.getter)
             for i, s in enumerate(shapes)
         ]
         gradients = [(touched, self.width)] if rows else shapes
         self._gradients = [
-            self._variable("g%d" % i, lambda s=s, i=i: _uniform(s, 0.01, i))
+            self._variable(f"g{i}", lambda s=s, i=i: _uniform(s, 0.01, i))
             for i, s in enumerate(gradients)
         ]
         if rows:

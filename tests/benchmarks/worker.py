@@ -17,7 +17,6 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import tensorflow.compat.v1 as tf
-
 from libraries import TF1
 from models import make_model
 from turns import median_ms
@@ -100,7 +99,7 @@ def main():
         try:
             answer = {"is": known[request.pop("do")](**request)}
         except Exception as error:
-            answer = {"error": "{}: {}".format(type(error).__name__, error)}
+            answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 
 
