@@ -463,6 +463,31 @@ def test_feeds(graph, kind):
             assert session.run(v) == pytest.approx([y, y], abs=1e-4)
 
 
+@kinds
+def test_arrays_that_are_fed(graph, kind):
+    v = variable("v", [3.0, 4.0], kind)
+    target, scale = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [])
+    loss = scale * tf.reduce_sum(tf.square(v - target))
+    fed = np.array([1.0, 2.0])  # float64
+
+    class Evaluate(ExternalOptimizerInterface):
+        def _minimize(self, initial_val, loss_grad_func, **_):
+            losses.append(loss_grad_func(initial_val)[0])
+            fed[:] = 3.0, 4.0  # as a loss callback may
+            losses.append(loss_grad_func(initial_val)[0])
+            return initial_val
+
+    with tf.Session() as session:
+        started(session)
+        for factor in (0.5, np.float32(0.5), np.array(0.5)):
+            losses, fed[:] = [], (1.0, 2.0)
+            Evaluate(loss).minimize(session, {target: fed, scale: factor})
+            assert losses == [4.0, 0.0]
+        for wrong in (np.zeros(3), np.zeros([2, 1])):
+            with pytest.raises(ValueError, match="shape"):
+                Evaluate(loss).minimize(session, {target: wrong, scale: 0.5})
+
+
 def test_a_ref_variable_that_is_fed_keeps_the_fed_value(graph):
     v, w = variable("v", 3.0), variable("w", 4.0)
     seen = []

@@ -109,20 +109,25 @@ def runner(session, fetches, feeds, feed_dict):
 
 
 def plain_feeds(feed_dict, graph):
-    """[(name, dtype, array)] of a feed_dict from Tensors to arrays that fit them.
+    """[(name, dtype, value)] of a feed_dict from Tensors to arrays that fit them.
 
     None of any other, which `session.run` knows to convert, or to refuse.
     """
     feeds = []
     for key, value in feed_dict.items():
-        if not (isinstance(key, tf.Tensor) and isinstance(value, np.ndarray)):
+        if not isinstance(key, tf.Tensor):
             return None
-        fits = key.graph is graph and graph.is_feedable(key)
-        if not (fits and key.shape.is_compatible_with(value.shape)):
+        if not isinstance(value, (np.ndarray, np.generic, float)):
             return None
-        if not np.can_cast(value.dtype, key.dtype.as_numpy_dtype, "same_kind"):
+        dtype, given = key.dtype.as_numpy_dtype, np.asarray(value)
+        if not (
+            key.graph is graph
+            and graph.is_feedable(key)
+            and key.shape.is_compatible_with(given.shape)
+            and np.can_cast(given.dtype, dtype, "same_kind")
+        ):
             return None
-        feeds.append((key.name, key.dtype.as_numpy_dtype, value))
+        feeds.append((key.name, dtype, value))
     return feeds
 
 

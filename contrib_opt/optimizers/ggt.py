@@ -60,10 +60,28 @@ from contrib_opt.optimizers.rows import write_rows
 REGULARIZATION = ("eps", "svd_eps", "sigma_eps")
 
 
+# Columns of the buffer that are float64 at a time.
+_BLOCK = 2**14
+
+
 def gram_matrix(rows):
     """B B^T in float64, for the rows of B."""
-    rows = tf.cast(rows, tf.float64)
-    return tf.matmul(rows, rows, transpose_b=True)
+    count, size = rows.shape.as_list()
+
+    def of_block(start):
+        block = tf.cast(rows[:, start : start + _BLOCK], tf.float64)
+        return tf.matmul(block, block, transpose_b=True)
+
+    if size <= _BLOCK:
+        return of_block(0)
+    _, total = tf.while_loop(
+        lambda start, _: start < size,
+        lambda start, total: (start + _BLOCK, total + of_block(start)),
+        (0, tf.zeros([count, count], tf.float64)),
+        parallel_iterations=1,
+        back_prop=False,
+    )
+    return total
 
 
 def coefficients(s, eps, svd_eps, sigma_eps):

@@ -128,8 +128,11 @@ def _check_running_shape(tensor, var, wanted):
 
 
 def _assert(condition, *data):
-    check = tf.debugging.Assert(condition, data)
-    return [] if check is None else [check]
+    if tf.executing_eagerly():
+        tf.debugging.Assert(condition, data)
+        return []
+    # In a graph that would be a cond around this operation, which takes longer.
+    return [tf.raw_ops.Assert(condition=condition, data=data)]
 
 
 def _check_type(grad_dtype, grad_shape, var, var_shape):

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import tensorflow as tf
+from turns import in_turns, ratio
 
 from contrib_opt.keras.mixed_precision import LossScaleOptimizer
 
@@ -77,18 +78,20 @@ def make_step(name, keras, how, size):
 
 def measure(steps, rounds, repeats):
     """{name: seconds a step, of each round}; the names take turns in a round."""
-    times = {name: [] for name in steps}
+
+    def timed(step):
+        def seconds():
+            begin = time.perf_counter()
+            for _ in range(repeats):
+                step()
+            return (time.perf_counter() - begin) / repeats
+
+        return seconds
+
     for step in steps.values():
         for _ in range(5):
             step()
-    names = list(steps)
-    for number in range(rounds):
-        for name in names[number % 3 :] + names[: number % 3]:
-            begin = time.perf_counter()
-            for _ in range(repeats):
-                steps[name]()
-            times[name].append((time.perf_counter() - begin) / repeats)
-    return {name: np.array(values) for name, values in times.items()}
+    return in_turns({name: timed(step) for name, step in steps.items()}, rounds)
 
 
 SIZES = {
@@ -116,9 +119,7 @@ def main():
             }
             times = measure(steps, arguments.rounds, 5 if how == "eager" else 20)
             medians = [1000 * np.median(times[n]) for n in ("alone", "theirs", "ours")]
-            ratios = [
-                np.median(times["ours"] / times[name]) for name in ("theirs", "alone")
-            ]
+            ratios = [ratio(times["ours"], times[n]) for n in ("theirs", "alone")]
             numbers = [f"{m:.2f}" for m in medians] + [f"{r:.2f}" for r in ratios]
             print(row(size, how, *numbers), flush=True)
 

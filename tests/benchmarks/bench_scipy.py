@@ -10,7 +10,6 @@ contrib_opt is alone. The last rows have the time of an iteration of SLSQP.
 """
 
 import argparse
-import contextlib
 import os
 import time
 
@@ -19,6 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # SciPy's own part of SLSQP
 
 import numpy as np
 import tensorflow.compat.v1 as tf
+from libraries import TF1, library
 
 import contrib_opt.external
 
@@ -41,10 +41,8 @@ class Evaluate:
 
 def interfaces():
     yield "ours", contrib_opt.external.ScipyOptimizerInterface
-    if tf.__version__.startswith("1."):
-        import tensorflow
-
-        yield "theirs", tensorflow.contrib.opt.ScipyOptimizerInterface
+    if TF1:
+        yield "theirs", library("tf.contrib").ScipyOptimizerInterface
 
 
 def make_loss(count):
@@ -118,7 +116,7 @@ def main():
 
     tf.logging.set_verbosity(tf.logging.ERROR)
     print(f"TensorFlow {tf.__version__}, SciPy {scipy.__version__}")
-    with contextlib.suppress(AttributeError):  # TensorFlow 1.15 is so already
+    if not TF1:
         tf.disable_v2_behavior()
     names = [name for name, _ in interfaces()]
     row = ("{:36}" + " {:>11}" * (1 + len(names))).format

@@ -6,7 +6,7 @@ from turns import ratio
 
 
 class Table:
-    """Prints a table.
+    """Prints a table, from its first row on.
 
     Args:
       title: what stands above it.
@@ -24,12 +24,16 @@ class Table:
             f"{h} (at most {self._at_most[h]})" if h in self._at_most else h
             for h in [*columns, *self._ratios]
         ]
-        print(f"\n{title}\n")
-        self._print(["", *headings])
-        self._print(["---", *["---:"] * len(headings)])
+        self._above = title, headings
 
     def row(self, what, values, errors=()):
         """Prints a row of {column: list of values, one a round}."""
+        if self._above:
+            title, headings = self._above
+            self._above = None
+            print(f"\n{title}\n")
+            self._print(["", *headings])
+            self._print(["---", *["---:"] * len(headings)])
         cells = [what]
         for column in self._columns:
             found = values.get(column)

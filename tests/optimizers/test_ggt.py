@@ -8,6 +8,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import contrib_opt
+from contrib_opt.optimizers import ggt
 from optimizers.cases import CASES, make
 from optimizers.problems import DENSE, SPARSE, STEPS, EagerRun, GraphRun
 
@@ -264,3 +265,17 @@ def test_a_variable_of_unknown_shape_is_refused():
 def test_refuses(kwargs, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         contrib_opt.GGTOptimizer(**kwargs)
+
+
+@pytest.mark.parametrize("block", [1, 7, 24, 25, 100])
+@pytest.mark.parametrize("eager", [False, True])
+def test_gram_matrix_by_blocks(monkeypatch, block, eager):
+    monkeypatch.setattr(ggt, "_BLOCK", block)
+    rows = np.random.RandomState(0).randn(4, 25).astype(np.float32)
+    if eager:
+        gram = ggt.gram_matrix(tf.constant(rows)).numpy()
+    else:
+        with tf.Graph().as_default(), tf.Session() as session:
+            gram = session.run(ggt.gram_matrix(tf.constant(rows)))
+    rows = rows.astype(np.float64)
+    np.testing.assert_allclose(gram, rows @ rows.T, rtol=0, atol=1e-13)

@@ -84,11 +84,14 @@ OPTIMIZERS = {
     "VariableClipping": _variable_clipping,
 }
 
-# Those that make variables by a getter, and run in graphs only.
+# Those that make variables by a getter.
 GETTERS = {
     name: (lambda lib, name=name: getattr(lib, name + "CustomGetter")(""))
     for name in ("AGN", "ElasticAverage", "ModelAverage")
 }
+
+# Those that run in graphs only; the last one takes no given gradients in eager mode.
+IN_GRAPHS = (*GETTERS, "DropStaleGradient")
 
 # Those whose rule for a sparse gradient touches its rows and no others.
 LAZY = (
