@@ -9,12 +9,7 @@ import time
 import numpy as np
 import tensorflow.compat.v1 as tf
 from libraries import library
-<<<<<<< HEAD
-
-from optimizers import GETTERS, OPTIMIZERS
-=======
 from optimizer_table import GETTERS, OPTIMIZERS
->>>>>>> issue6_rest
 
 
 def _uniform(shape, scale, seed):

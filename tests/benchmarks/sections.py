@@ -7,15 +7,10 @@ import tempfile
 
 import shapes
 from memory_floor import MemoryFloor
-<<<<<<< HEAD
-=======
 from optimizer_table import IN_GRAPHS, LAZY, NOT_LAZY, OPTIMIZERS
->>>>>>> issue6_rest
 from table import Table
 from turns import in_turns, median_ms
 from workers import LIBRARIES, MOMENTUM, OURS, ROOT, THEIRS, Refused, mode_of, of_models
-
-from optimizers import GETTERS, LAZY, NOT_LAZY, OPTIMIZERS
 
 KINDS = ("resource", "ref", "eager")
 FLOOR = "floor"
