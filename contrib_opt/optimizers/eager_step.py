@@ -56,32 +56,44 @@ def can_compile(optimizer):
     """Whether the step that `optimizer` takes now may be a compiled one."""
     if not tf.executing_eagerly() or tf.distribute.has_strategy():
         return False
-    methods = _methods(type(optimizer))
+    cls = type(optimizer)
+    methods = _methods(cls)
     if methods is None or _tf.runs_functions_eagerly():
         return False
-    return methods.isdisjoint(vars(optimizer)) or all(
-        # `MultitaskOptimizerWrapper` sets some methods of the optimizer itself.
-        getattr(value, "__module__", "").startswith("contrib_opt.")
-        for name, value in vars(optimizer).items()
-        if name in methods
-    )
+    # Each time, since somebody may have put another function into a class.
+    if not _are_known(tuple([getattr(cls, name, None) for name in methods])):
+        return False
+    # `MultitaskOptimizerWrapper` sets some methods of the optimizer itself.
+    own = methods.intersection(vars(optimizer))
+    return not own or _are_known(tuple([vars(optimizer)[name] for name in own]))
 
 
 @functools.lru_cache(maxsize=256)
 def _methods(optimizer_class):
-    """The names of the class's methods; None if a user's class overrides any."""
-    lineage = optimizer_class.__mro__
-    for i, cls in enumerate(lineage):
-        if cls.__module__.split(".")[0] in _KNOWN_PACKAGES or cls is object:
-            continue
-        inherited = set().union(*(vars(base) for base in lineage[i + 1 :]))
-        if not inherited.isdisjoint(vars(cls).keys() - _HARMLESS):
-            return None
-    return frozenset(
-        name
-        for name in dir(optimizer_class)
-        if callable(getattr(optimizer_class, name)) and name not in _HARMLESS
-    )
+    """The names of the methods that say how an optimizer of the class updates.
+
+    Returns:
+      A set; None if a user's class overrides any of them.
+    """
+    methods, overridden = set(), set()
+    for cls in optimizer_class.__mro__:
+        if _is_known(cls):
+            methods |= {n for n in vars(cls) if callable(getattr(cls, n))}
+        elif cls is not object:
+            overridden |= set(vars(cls))
+    methods -= _HARMLESS
+    return None if methods & overridden else frozenset(methods)
+
+
+@functools.lru_cache(maxsize=256)
+def _are_known(functions):
+    return all(map(_is_known, functions))
+
+
+def _is_known(thing):
+    """Whether a class or function is of one of the packages that are known."""
+    module = getattr(thing, "__module__", None) or ""
+    return module.partition(".")[0] in _KNOWN_PACKAGES
 
 
 def settings(optimizer):

@@ -251,12 +251,10 @@ class LARSOptimizer(ContribOptimizer):
                 self._update_in_batches(pairs)
 
     def _may_update_in_batches(self):
-        """Whether no subclass, wrapper or strategy has an update of its own."""
-        own = ("compute_lr", "_update_dense", "_apply_dense", "_resource_apply_dense")
+        """Whether nobody, and no strategy, has put another update in place of ours."""
         return not tf.distribute.has_strategy() and all(
-            getattr(getattr(self, name), "__func__", None)
-            is getattr(LARSOptimizer, name)
-            for name in own
+            getattr(getattr(self, name), "__func__", None) is function
+            for name, function in _UPDATE_OF_A_VARIABLE.items()
         )
 
     def _update_in_batches(self, grads_and_vars):
@@ -349,3 +347,14 @@ class LARSOptimizer(ContribOptimizer):
             use_nesterov=self._use_nesterov,
             **rows,
         )
+
+
+_UPDATE_OF_A_VARIABLE = {
+    name: getattr(LARSOptimizer, name)
+    for name in (
+        "compute_lr",
+        "_update_dense",
+        "_apply_dense",
+        "_resource_apply_dense",
+    )
+}

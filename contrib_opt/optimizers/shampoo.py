@@ -312,6 +312,17 @@ class ShampooOptimizer(ContribOptimizer):
         super()._prepare()
         self._step = as_dtype(self._hyper("global_step"), tf.float64) + 1.0
 
+    def _step_settings(self, variables):
+        # The rule leaves out what 0 and 1 make needless; see is_number.
+        decided_by = [
+            self._gbar_decay,
+            self._mat_gbar_decay,
+            self._svd_interval,
+            self._precond_update_interval,
+        ]
+        fixed = tuple(v if isinstance(v, numbers.Number) else None for v in decided_by)
+        return super()._step_settings(variables), fixed
+
     def _create_slots(self, var_list):
         for var in var_list:
             self._check_variable(var)

@@ -359,6 +359,8 @@ def test_what_cannot_be_compiled_runs_without(monkeypatch):
             raise TypeError("No numbers are known in a graph.")
         return update(self, grad, var)
 
+    # A rule of the package that cannot be compiled. (Those of users are not tried.)
+    only_eagerly.__module__ = update.__module__
     monkeypatch.setattr(contrib_opt.LARSOptimizer, "_update_dense", only_eagerly)
     optimizer = contrib_opt.LARSOptimizer(1.0, momentum=0.0, skip_list=["plain"])
     var = variable(name="plain")
@@ -435,6 +437,56 @@ def test_an_overridden_hook_of_the_optimizer_that_is_extended():
         optimizer.apply_gradients([(ones(var), var)])
     assert len(calls) == 3
     assert compiled(optimizer) == 0
+
+
+@pytest.mark.parametrize("method", ["_resource_apply_dense", "_prepare", "get_slot"])
+def test_a_function_put_into_the_class_is_called_in_each_step(method, monkeypatch):
+    optimizer, var = contrib_opt.AdaMaxOptimizer(0.1), variable()
+    for _ in range(3):
+        optimizer.apply_gradients([(ones(var), var)])
+    calls, original = [], getattr(contrib_opt.AdaMaxOptimizer, method)
+
+    def patched(self, *args):
+        calls.append(args)
+        return original(self, *args)
+
+    monkeypatch.setattr(contrib_opt.AdaMaxOptimizer, method, patched)
+    for step in range(3):
+        optimizer.apply_gradients([(ones(var), var)])
+        assert len(calls) > step
+    monkeypatch.undo()
+    before = len(calls)
+    optimizer.apply_gradients([(ones(var), var)])
+    assert len(calls) == before and compiled(optimizer) == 1
+
+
+@pytest.mark.parametrize(
+    "name, before, after",
+    [
+        ("gbar_decay", 0.0, 0.5),
+        ("mat_gbar_decay", 1.0, 0.5),
+        ("mat_gbar_decay", 0.5, 0.0),
+        ("svd_interval", 1, 3),
+        ("precond_update_interval", 1, 3),
+    ],
+)
+def test_shampoo_with_another_number(name, before, after, never_compiled):
+    def trained():
+        counter = tf.Variable(0, dtype=tf.int64, use_resource=True)
+        kwargs = {"gbar_weight": 0.9, name: before}
+        optimizer = contrib_opt.ShampooOptimizer(counter, **kwargs)
+        var = variable([[1.0, 2.0], [0.5, -1.0]])
+        for step in range(7):
+            if step == 3:
+                setattr(optimizer, "_" + name, after)
+            gradient = tf.constant([[0.1, 0.3], [0.2, -0.7]]) * (step + 1)
+            optimizer.apply_gradients([(gradient, var)], counter)
+        return var.numpy(), compiled(optimizer)
+
+    values, functions = trained()
+    assert functions == 2
+    never_compiled()
+    np.testing.assert_array_equal(values, trained()[0])
 
 
 def test_a_subclass_that_overrides_nothing_is_compiled():
