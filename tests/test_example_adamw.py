@@ -2,10 +2,12 @@
 
 import re
 
+import pytest
+
 from test_legacy_examples import needs_sklearn, run, start
 
 PROGRAM = "adamw_moving_average"
-pytestmark = needs_sklearn
+pytestmark = [needs_sklearn, pytest.mark.long]
 
 
 def accuracies(output):

@@ -137,6 +137,7 @@ def test_a_fixed_loss_scale_that_is_too_high_ends_in_nan():
 SHORT = ["--steps=20", "--warmup_steps=5", "--log_every=5"]
 
 
+@pytest.mark.long
 @needs_sklearn
 @pytest.mark.parametrize("program", ["lars_session", "lars_eager"])
 def test_resume(program, tmp_path):
@@ -149,6 +150,7 @@ def test_resume(program, tmp_path):
     assert final_accuracy(second) >= final_accuracy(first) - 10.0
 
 
+@pytest.mark.long
 @needs_sklearn
 @pytest.mark.parametrize("optimizer", ["lars114", "momentum"])
 def test_other_optimizers(optimizer):
@@ -156,6 +158,7 @@ def test_other_optimizers(optimizer):
     assert final_accuracy(output) >= 97.0
 
 
+@pytest.mark.long
 @needs_sklearn
 @needs_matplotlib
 def test_momentum_has_curves_but_no_trust_ratio(tmp_path):
@@ -164,6 +167,7 @@ def test_momentum_has_curves_but_no_trust_ratio(tmp_path):
     assert plot.stat().st_size > 20000
 
 
+@pytest.mark.long
 @needs_sklearn
 @pytest.mark.parametrize(
     "module, flags", [("sklearn", []), ("matplotlib", ["--plot=curves.png"])]
@@ -178,6 +182,7 @@ def test_a_missing_package_is_named_before_the_training(module, flags, tmp_path)
     assert "step" not in process.stdout
 
 
+@pytest.mark.long
 @programs
 def test_help_lists_the_flags(program):
     output = start(program, "--help").stdout
@@ -185,6 +190,7 @@ def test_help_lists_the_flags(program):
         assert flag in output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "flag", ["--optimizer=adam", "--warmup_steps=300", "--plot=.", "--seed=-1"]
 )
