@@ -192,7 +192,7 @@ def _initialized(var, session):
 
 
 # Windows of steps: a leak grows in each of them, and noise does not.
-WINDOW, WINDOWS = 48, 8
+WINDOW, WINDOWS = 48, 16
 LONG = [
     case
     for case in CASES
@@ -219,16 +219,17 @@ def assert_memory_is_constant(run, window=WINDOW):
         gc.collect()
         return resident_bytes(), len(gc.get_objects())
 
-    before = measured()
+    flat, seen = [False, False], [measured()]
     for i in range(WINDOWS):
         for _ in range(window // 12):
             run.train(range(12))
-        memory, objects = measured()
-        # Less than one object in each step.
-        if memory - before[0] < 100e3 and objects - before[1] < window:
+        seen.append(measured())
+        memory, objects = (after - before for before, after in zip(*seen[-2:]))
+        # Less than a page, and less than one object, in each step.
+        flat = [flat[0] or memory < 4096 * window, flat[1] or objects < window]
+        if all(flat):
             return (i + 1) * window
-        before = memory, objects
-    raise AssertionError("{} bytes, {} objects".format(*before))
+    raise AssertionError(f"bytes and objects after each window: {seen}")
 
 
 @every_long
