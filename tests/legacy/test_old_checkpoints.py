@@ -5,14 +5,13 @@ when it went on from there.
 """
 
 import importlib.util
-import json
 import os
 import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from test_run import FORKS, TESTS, python
+from test_run import TESTS, forked
 
 from contrib_opt.legacy.checkpoints import errors, files
 from contrib_opt.legacy.checkpoints.names import Variable, compare
@@ -58,19 +57,8 @@ def ended(tmp_path_factory):
         for name in names
     ]
     programs.append(["other_names.py", "other_names"])
-    process = python("-c", FORKS, json.dumps(programs), cwd=folder)
-    statuses = process.stdout.split()
-    assert len(statuses) == len(programs), process.stderr
-
-    def of(name):
-        number = [*names, "other_names"].index(name)
-        texts = [
-            (folder / f"{stream}-{number}.txt").read_text()
-            for stream in ("stdout", "stderr")
-        ]
-        return (int(statuses[number]), *texts)
-
-    return of
+    ended = forked(programs, folder)
+    return dict(zip([*names, "other_names"], ended)).__getitem__
 
 
 def parted(text):

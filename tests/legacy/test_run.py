@@ -178,22 +178,30 @@ def folder(tmp_path_factory):
     return folder
 
 
+def forked(programs, folder):
+    """Runs command lines of `run` in a folder.
+
+    Returns:
+      A list with the exit status, the output and the errors of each.
+    """
+    process = python("-c", FORKS, json.dumps(programs), cwd=folder)
+    statuses = process.stdout.split()
+    assert len(statuses) == len(programs), process.stderr
+
+    def written(stream, number):
+        return (folder / f"{stream}-{number}.txt").read_text()
+
+    return [
+        (int(status), written("stdout", number), written("stderr", number))
+        for number, status in enumerate(statuses)
+    ]
+
+
 @pytest.fixture(scope="module")
 def ours(folder):
     """Takes a program of FORKED and returns its exit status, output and errors."""
-    process = python("-c", FORKS, json.dumps(FORKED), cwd=folder)
-    statuses = process.stdout.split()
-    assert len(statuses) == len(FORKED), process.stderr
-
-    def finished(program):
-        number = FORKED.index(program)
-        texts = [
-            (folder / f"{stream}-{number}.txt").read_text()
-            for stream in ("stdout", "stderr")
-        ]
-        return (int(statuses[number]), *texts)
-
-    return finished
+    ended = forked(FORKED, folder)
+    return lambda program: ended[FORKED.index(program)]
 
 
 def name_of(program):
