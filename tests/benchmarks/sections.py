@@ -95,6 +95,10 @@ def _building(worker, column, model):
     return lambda: worker.ask("build", lib=LIBRARIES[column], **model)
 
 
+def _that_run(kind, names):
+    return [name for name in names if kind != "eager" or name not in IN_GRAPHS]
+
+
 def optimizers(bench):
     """A step of each other optimizer, on one set of shapes."""
     those = shapes.scaled_down(shapes.MIXED, 4) if bench.quick else shapes.MIXED
@@ -106,10 +110,8 @@ def optimizers(bench):
             {OF_THEIRS: (OURS, THEIRS)},
             {OF_THEIRS: limit},
         )
-        for name in OPTIMIZERS:
+        for name in _that_run(kind, OPTIMIZERS):
             if name in ("Momentum", "LARS") or not bench.wants(f"{kind}, {name}"):
-                continue
-            if kind == "eager" and name in IN_GRAPHS:
                 continue
             model = {"kind": kind, "optimizer": name, "shapes": those}
             models = {column: (column, model) for column in (OURS, THEIRS)}
@@ -158,10 +160,8 @@ def sparse(bench):
                 limits,
                 digits=3,
             )
-            for name in names:
+            for name in _that_run(kind, names):
                 if not bench.wants(f"{kind}, {name}"):
-                    continue
-                if kind == "eager" and name in IN_GRAPHS:
                     continue
                 models = {
                     headings[c, s]: (
@@ -196,12 +196,10 @@ def memory(bench):
     # keeps some of it, oneDNN's allocator all.
     env = {"MALLOC_MMAP_THRESHOLD_": "65536", "TF_ENABLE_ONEDNN_OPTS": "0"}
     for kind in KINDS:
-        for name in OPTIMIZERS:
+        for name in _that_run(kind, OPTIMIZERS):
             of_shapes = ["a large variable"]
             if name in ("LARS", "Momentum"):
                 of_shapes = list(those)
-            if kind == "eager" and name in IN_GRAPHS:
-                continue
             for shape in of_shapes:
                 row = f"{kind}, {name}, {shape}"
                 if not bench.wants(row):
