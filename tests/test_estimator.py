@@ -508,13 +508,23 @@ def input_fn():
     data = tf.data.Dataset.from_tensors((X, X.sum(axis=1, keepdims=True)))
     return data.repeat().with_options(options)
 
+class PrintAtEnd(tf.compat.v1.train.SessionRunHook):
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def end(self, session):
+        print(session.run(self.tensor).ravel().tolist())
+
 def model_fn(features, labels, mode):
     start = np.array([[0.5], [-0.25]], np.float32)
     w = tf.compat.v1.get_variable("w", initializer=start)
     loss = tf.reduce_mean(tf.square(tf.matmul(features, w) - labels))
     step = tf.compat.v1.train.get_global_step()
     train = LARSOptimizer(0.1).minimize(loss, step)
-    return estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+    hooks = [PrintAtEnd(tf.identity(w))]
+    return estimator.EstimatorSpec(
+        mode, loss=loss, train_op=train, training_hooks=hooks
+    )
 
 config = estimator.RunConfig(
     sys.argv[1],
@@ -526,7 +536,6 @@ estimator.train_and_evaluate(
     estimator.TrainSpec(input_fn, max_steps=3),
     estimator.EvalSpec(input_fn, steps=1),
 )
-print(model.get_variable_value("w").ravel().tolist())
 """
 
 
@@ -544,6 +553,8 @@ def test_two_workers_train_one_model(tmp_path):
         for process in processes:
             process.kill()
     assert weights[0] == weights[1]
+    saved = tf.train.load_variable(str(tmp_path), "w")
+    assert weights[0] == saved.ravel().tolist()
     # Both workers see all the rows: together they do what one does alone.
     np.testing.assert_allclose(weights[0], on_all_rows(3), rtol=1e-5)
 

@@ -61,8 +61,11 @@ def layer_trust_ratio(w_norm, g_norm, weight_decay, eeta, epsilon):
 
     The norms are scalars, or vectors with the norms of several variables.
     """
-    ratio = eeta * w_norm / (g_norm + weight_decay * w_norm + epsilon)
-    both_positive = tf.logical_and(w_norm > 0.0, g_norm > 0.0)
+    # Not a sum of three terms: TensorFlow's graph optimizer adds those in an order of
+    # its own, which need not be the same on two replicas.
+    ratio = eeta * w_norm / (g_norm + weight_decay * w_norm - (-epsilon))
+    zero = tf.zeros([], w_norm.dtype)
+    both_positive = tf.logical_and(w_norm > zero, g_norm > zero)
     return tf.where_v2(both_positive, ratio, tf.ones_like(ratio))
 
 

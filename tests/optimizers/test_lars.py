@@ -50,6 +50,33 @@ def test_compute_lr_of_a_skipped_variable():
     np.testing.assert_array_equal(scaled_lr, 2.0)
 
 
+class PerVariable(contrib_opt.LARSOptimizer):
+    """LARS without batches, since a subclass may change what `compute_lr` returns."""
+
+    def compute_lr(self, grad, var):
+        return super().compute_lr(grad, var)
+
+
+@pytest.mark.parametrize(
+    "cls", [contrib_opt.LARSOptimizer, PerVariable, tf114.LARSOptimizer]
+)
+def test_tensorflow_adds_in_the_order_written(cls):
+    """Its graph optimizer makes AddN of longer sums, in any order.
+
+    Then two replicas with the same gradient differ in the last bit, now and then.
+    """
+    with tf.Graph().as_default(), tf.Session() as session:
+        w, g = variable(W), tf.placeholder(tf.float32, W.shape)
+        train_op = cls(2.0, **HYPER).apply_gradients([(g, w)])
+        session.run(tf.global_variables_initializer())
+        made = tf.RunMetadata()
+        options = tf.RunOptions(output_partition_graphs=True)
+        session.run(train_op, {g: G}, options, made)
+    run = [node.op for graph in made.partition_graphs for node in graph.node]
+    assert "L2Loss" in run
+    assert "AddN" not in run
+
+
 def test_an_overridden_compute_lr_decides_the_step():
     """Programs of the time subclassed LARSOptimizer to clip its trust ratio."""
 

@@ -9,16 +9,10 @@ import tensorflow.compat.v1 as tf
 import contrib_opt
 from contrib_opt.optimizers import batches
 from optimizers.runtimes import each_kind
+from optimizers.test_lars import PerVariable
 
 HYPER = {"learning_rate": 0.5, "weight_decay": 0.01, "eeta": 0.1, "epsilon": 0.001}
 RESNET_SKIPS = ["batch_normalization", "bias"]
-
-
-class PerVariable(contrib_opt.LARSOptimizer):
-    """LARS without batches, since a subclass may change what `compute_lr` returns."""
-
-    def compute_lr(self, grad, var):
-        return super().compute_lr(grad, var)
 
 
 def resnet50():
