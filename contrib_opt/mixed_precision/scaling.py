@@ -6,6 +6,8 @@ Unscaling:   g = g' * (1 / scale), in the type of g'
 
 import tensorflow as tf
 
+from contrib_opt.optimizers import predicates
+
 
 def scaled_loss(loss, read_scale):
     """`loss`, a tensor or a callable that returns one, times `read_scale()`."""
@@ -41,4 +43,4 @@ def all_finite(grads):
         for grad in grads
         if grad is not None
     ]
-    return tf.reduce_all([tf.reduce_all(tf.math.is_finite(grad)) for grad in dense])
+    return predicates.all_finite(dense)

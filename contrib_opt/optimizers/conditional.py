@@ -56,6 +56,11 @@ def run_if(condition, update):
       was skipped.
     """
 
+    if tf.executing_eagerly():
+        if condition:
+            update()
+        return condition
+
     def then():
         done = tf.nest.flatten(update())
         with tf.control_dependencies([op for op in done if op is not None]):

@@ -66,7 +66,7 @@ def layer_trust_ratio(w_norm, g_norm, weight_decay, eeta, epsilon):
     ratio = eeta * w_norm / (g_norm + weight_decay * w_norm - (-epsilon))
     zero = tf.zeros([], w_norm.dtype)
     both_positive = tf.logical_and(w_norm > zero, g_norm > zero)
-    return tf.where_v2(both_positive, ratio, tf.ones_like(ratio))
+    return tf.where_v2(both_positive, ratio, tf.ones([], ratio.dtype))
 
 
 def decayed_gradient(g, w, weight_decay):

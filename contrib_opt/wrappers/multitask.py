@@ -30,6 +30,7 @@ import tensorflow.compat.v1 as tf
 from contrib_opt.optimizers.conditional import run_if
 from contrib_opt.optimizers.gradients import pairs_of
 from contrib_opt.optimizers.hyperparameters import as_dtype, check_scalar, compute_dtype
+from contrib_opt.optimizers.predicates import any_nonzero
 from contrib_opt.wrappers.wrapper import WrapperOptimizer, check_optimizer
 
 _UPDATES = (
@@ -195,7 +196,7 @@ def _unless_all_zeros(update):
     """The method `update` of an optimizer, but not called for a grad of zeros."""
 
     def update_unless_all_zeros(grad, *args, **kwargs):
-        some = tf.reduce_any(tf.not_equal(_values(grad), 0))
+        some = any_nonzero(_values(grad))
         done = run_if(some, lambda: update(grad, *args, **kwargs))
         return None if tf.executing_eagerly() else done.op
 
