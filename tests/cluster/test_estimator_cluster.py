@@ -15,7 +15,7 @@ from processes import Processes, addresses
 tf1 = tf.compat.v1
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.cluster,
     pytest.mark.skipif(
         tf.__version__.startswith("1."), reason="TensorFlow 1.15 has its own Estimator"
     ),

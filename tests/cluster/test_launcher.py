@@ -21,7 +21,7 @@ def listens(address):
         return client.connect_ex((host, int(port))) == 0
 
 
-@pytest.mark.long
+@pytest.mark.cluster
 @needs_sklearn
 def test_launched_stopped_and_resumed(tmp_path):
     flags = [LAUNCHER, f"--model_dir={tmp_path / 'model'}", "--warmup_steps=10"]

@@ -9,7 +9,7 @@ import tensorflow as tf
 from processes import Processes, addresses
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.cluster,
     pytest.mark.skipif(
         tf.__version__.startswith("1."),
         reason="TensorFlow 1.15 has neither this LossScaleOptimizer nor eager workers",

@@ -12,7 +12,7 @@ from processes import Processes, addresses
 PS = "/job:ps/task:0"
 
 
-@pytest.mark.long
+@pytest.mark.cluster
 def test_all_optimizers(tmp_path):
     cluster = addresses(ps=1, worker=2)
     with Processes(tmp_path) as processes:

@@ -23,7 +23,7 @@ def sessions(folder):
     return found
 
 
-@pytest.mark.long
+@pytest.mark.cluster
 def test_training_goes_on_as_if_nobody_had_been_killed(tmp_path):
     folder, model = str(tmp_path), str(tmp_path / MODEL)
     cluster = json.dumps(addresses(ps=1, worker=2))
