@@ -525,10 +525,11 @@ def runs_functions_eagerly():
 
 
 def eager_caller(function):
-    """Makes a fast call of a ConcreteFunction without outputs.
+    """Makes a fast call of a ConcreteFunction.
 
     Returns:
-      A function of a list of eager Tensors, one for each of the inputs.
+      A function of a list of eager Tensors, one for each of the inputs, that returns
+      the list of the outputs. No GradientTape sees it.
     """
     # To call a ConcreteFunction of some hundred inputs takes longer than to run it:
     # it looks at each input several times. `tf.raw_ops.StatefulPartitionedCall` does
@@ -537,6 +538,7 @@ def eager_caller(function):
     from tensorflow.python.eager import context, execute
 
     captured = list(function.captured_inputs)
+    outputs = len(function.outputs)
     name = function.name
     name = name.decode() if isinstance(name, bytes) else name
     config = context.context().config
@@ -547,7 +549,8 @@ def eager_caller(function):
     attrs = ("executor_type", "", "config_proto", config.SerializeToString())
 
     def call(inputs):
-        execute.execute(name, 0, inputs + captured, attrs, context.context())
+        inputs = inputs + captured
+        return execute.execute(name, outputs, inputs, attrs, context.context())
 
     # TensorFlow forgets the name with the ConcreteFunction.
     call.function = function

@@ -14,10 +14,12 @@ FixedLossScaleManager may serve several graphs; arguments are checked.
 """
 
 import abc
+import functools
 import numbers
 
 import tensorflow.compat.v1 as tf
 
+from contrib_opt import _tf
 from contrib_opt.optimizers.hyperparameters import check_scalar
 
 
@@ -129,22 +131,23 @@ class ExponentialUpdateLossScaleManager(LossScaleManager):
     def update_loss_scale(self, finite_grads):
         """Returns the operation that updates the loss scale."""
         variables = (self._loss_scale, self._good_steps, self._bad_steps)
-        loss_scale, good_steps, bad_steps = [
-            tf.identity(var.read_value()) for var in variables
-        ]
-        state = next_state(
-            loss_scale,
-            good_steps,
-            bad_steps,
-            finite_grads,
-            incr_every_n_steps=self._incr_every_n_steps,
-            decr_every_n_nan_or_inf=self._decr_every_n_nan_or_inf,
-            incr_ratio=self._incr_ratio,
-            decr_ratio=self._decr_ratio,
+        before = [tf.identity(var.read_value()) for var in variables]
+        finite = tf.convert_to_tensor(finite_grads)
+        settings = (
+            self._incr_every_n_steps,
+            self._decr_every_n_nan_or_inf,
+            self._incr_ratio,
+            self._decr_ratio,
         )
+        if tf.executing_eagerly() and not tf.distribute.has_strategy():
+            state = _compiled_next_state(settings)([*before, finite])
+        else:
+            state = next_state(*before, finite, *settings)
         # All is read before anything is written.
         with tf.control_dependencies(state):
-            updates = [var.assign(new) for var, new in zip(variables, state)]
+            updates = [
+                var.assign(new, read_value=False) for var, new in zip(variables, state)
+            ]
             return tf.group(*updates, name="update_loss_scale")
 
 
@@ -169,6 +172,16 @@ def next_state(
     next_good = tf.where(finite & ~changed, good_steps + 1, zero)
     next_bad = tf.where(finite, bad_steps, bad_steps + 1)
     return next_scale, next_good, tf.where(changed, zero, next_bad)
+
+
+@functools.lru_cache(maxsize=16)
+def _compiled_next_state(settings):
+    """`next_state` as one call in eager mode: of the list of its first arguments."""
+    specs = [tf.TensorSpec([], d) for d in (tf.float32, tf.int32, tf.int32, tf.bool)]
+    function = tf.function(
+        lambda *state: next_state(*state, *settings), autograph=False
+    )
+    return _tf.eager_caller(function.get_concrete_function(*specs))
 
 
 def _check_number(name, value, minimum):
