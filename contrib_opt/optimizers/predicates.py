@@ -16,7 +16,7 @@ def all_finite(tensors):
     """Whether no Tensor of the list has an inf or a NaN."""
     arrays = _arrays(tensors)
     if arrays is not None:
-        return tf.constant(all([np.isfinite(x).all() for x in arrays]))
+        return tf.constant(all(np.isfinite(x).all() for x in arrays))
     return tf.reduce_all([tf.reduce_all(tf.math.is_finite(x)) for x in tensors])
 
 
