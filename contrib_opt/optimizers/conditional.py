@@ -62,7 +62,9 @@ def run_if(condition, update):
         return condition
 
     def then():
-        done = tf.nest.flatten(update())
+        # With a global step, optimizers return an operation for each replica.
+        strategy = tf.distribute.get_strategy()
+        done = tf.nest.flatten(strategy.experimental_local_results(update()))
         with tf.control_dependencies([op for op in done if op is not None]):
             return tf.constant(True)
 

@@ -130,9 +130,9 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
     contrib_opt/optimizers/weight_decay.py.
     """
 
-    # Two underscores: base optimizers have a `_decay` and a `_base` of their own.
-    __decayed = None  # As `checked_decay_var_list` returns it.
-    __minimized = None  # decay_var_list of the `minimize` that is running.
+    # Long names: base optimizers have a `_decay` and a `_base` of their own.
+    _decoupled_variables = None  # As `checked_decay_var_list` returns it.
+    _decoupled_minimized = None  # decay_var_list of the `minimize` that is running.
 
     def __init__(self, weight_decay, *args, **kwargs):
         """Makes the base optimizer, with weight decay.
@@ -156,7 +156,7 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
             )
         check_hyperparameter("weight_decay", weight_decay, minimum=0)
         super().__init__(*args, **kwargs)
-        self.__decoupled_weight_decay = weight_decay
+        self._decoupled_weight_decay = weight_decay
 
     def minimize(
         self,
@@ -185,7 +185,7 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
           TypeError: decay_var_list is no list of variables.
         """
         with one_at_a_time(self):
-            self.__minimized = decay_var_list
+            self._decoupled_minimized = decay_var_list
             try:
                 return super().minimize(
                     loss,
@@ -198,7 +198,7 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
                     grad_loss=grad_loss,
                 )
             finally:
-                self.__minimized = None
+                self._decoupled_minimized = None
 
     def apply_gradients(
         self,
@@ -232,8 +232,8 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
         barrier = tf.group(*_tensors_of(grads_and_vars))
         with one_at_a_time(self):
             if decay_var_list is None:
-                decay_var_list = self.__minimized
-            self.__decayed = checked_decay_var_list(decay_var_list)
+                decay_var_list = self._decoupled_minimized
+            self._decoupled_variables = checked_decay_var_list(decay_var_list)
             with tf.control_dependencies([] if barrier is None else [barrier]):
                 return super().apply_gradients(
                     grads_and_vars, global_step, name, **kwargs
@@ -241,67 +241,70 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
 
     def _values_of_step(self, global_step):
         values = super()._values_of_step(global_step)
-        values[_DECAY] = evaluate(self.__decoupled_weight_decay)
-        if not self.__is_ours():
+        values[_DECAY] = evaluate(self._decoupled_weight_decay)
+        if not self._decoupled_is_ours():
             # TensorFlow's optimizers evaluate their hyperparameters here, and keep the
             # Tensors as attributes.
-            self.__base()._prepare()
+            self._decoupled_base()._prepare()
             values.update((k, v) for k, v in vars(self).items() if _is_tensor(v))
         return values
 
     def _prepare(self):
         super()._prepare()
-        if not self.__is_ours():
+        if not self._decoupled_is_ours():
             for name, value in self._step_values.items():
                 if name != _DECAY:
                     setattr(self, name, value)
 
     def _step_settings(self, variables):
-        decayed = self.__decayed
+        decayed = self._decoupled_variables
         if decayed is not None:
             decayed = tuple(id(var) in decayed for var in variables)
         return super()._step_settings(variables), decayed
 
-    def __decay(self, var, indices=None):
+    def _decoupled_decay(self, var, indices=None):
         """The operations that must run before the base rule."""
-        if self.__decayed is not None and id(var) not in self.__decayed:
+        if (
+            self._decoupled_variables is not None
+            and id(var) not in self._decoupled_variables
+        ):
             return []
         weight_decay = as_dtype(self._hyper(_DECAY), var.dtype.base_dtype)
         if indices is None:
             return [decay(var, weight_decay, self._use_locking)]
         return [decay_rows(var, indices, weight_decay, self._use_locking)]
 
-    def __is_ours(self):
+    def _decoupled_is_ours(self):
         """Whether the base optimizer is a `ContribOptimizer` too."""
         return type(self)._update_dense is not ContribOptimizer._update_dense
 
-    def __base(self):
+    def _decoupled_base(self):
         """The base optimizer's methods."""
         # `ContribOptimizer` stands before a base optimizer that is not one itself.
-        return super() if self.__is_ours() else super(ContribOptimizer, self)
+        return super() if self._decoupled_is_ours() else super(ContribOptimizer, self)
 
     def _apply_dense(self, grad, var):
-        with tf.control_dependencies(self.__decay(var)):
-            return self.__base()._apply_dense(grad, var)
+        with tf.control_dependencies(self._decoupled_decay(var)):
+            return self._decoupled_base()._apply_dense(grad, var)
 
     def _resource_apply_dense(self, grad, var):
-        with tf.control_dependencies(self.__decay(var)):
-            return self.__base()._resource_apply_dense(grad, var)
+        with tf.control_dependencies(self._decoupled_decay(var)):
+            return self._decoupled_base()._resource_apply_dense(grad, var)
 
     def _apply_sparse_duplicate_indices(self, grad, var):
-        with tf.control_dependencies(self.__decay(var, grad.indices)):
-            return self.__base()._apply_sparse_duplicate_indices(grad, var)
+        with tf.control_dependencies(self._decoupled_decay(var, grad.indices)):
+            return self._decoupled_base()._apply_sparse_duplicate_indices(grad, var)
 
     def _resource_apply_sparse_duplicate_indices(self, grad, var, indices):
-        with tf.control_dependencies(self.__decay(var, indices)):
-            base = self.__base()
+        with tf.control_dependencies(self._decoupled_decay(var, indices)):
+            base = self._decoupled_base()
             return base._resource_apply_sparse_duplicate_indices(grad, var, indices)
 
     def _apply_sparse(self, grad, var):
-        return self.__base()._apply_sparse(grad, var)
+        return self._decoupled_base()._apply_sparse(grad, var)
 
     def _resource_apply_sparse(self, grad, var, indices):
-        return self.__base()._resource_apply_sparse(grad, var, indices)
+        return self._decoupled_base()._resource_apply_sparse(grad, var, indices)
 
 
 def extend_with_decoupled_weight_decay(base_optimizer):

@@ -11,6 +11,7 @@ that a step is the update and nothing else.
 import argparse
 import os
 import platform
+import shutil
 
 import numpy as np
 import sections
@@ -27,9 +28,12 @@ class Bench:
         self.seconds = 0.02 if self.quick else 0.1
         self.plot = arguments.plot
         self._match = arguments.match.lower()
+        self.measured = False  # Whether any row was wanted.
 
     def wants(self, row):
-        return self._match in row.lower()
+        wanted = self._match in row.lower()
+        self.measured |= wanted
+        return wanted
 
 
 def machine():
@@ -52,11 +56,20 @@ def main():
         default=list(sections.SECTIONS),
         help="of " + ", ".join(sections.SECTIONS),
     )
-    parser.add_argument("--match", default="", metavar="TEXT", help="rows that have it")
+    parser.add_argument(
+        "--match", default="", metavar="TEXT", help="rows with TEXT"
+    )
     parser.add_argument("--rounds", type=int, default=7, help="turns of each column")
-    parser.add_argument("--plot", metavar="PNG", help="draws what `sweep` found")
+    parser.add_argument("--plot", metavar="PNG", help="draw the section sweep")
     parser.add_argument("--quick", action="store_true", help="small and rough")
     arguments = parser.parse_args()
+    if arguments.tf115 and not shutil.which(arguments.tf115):
+        parser.error(f"--tf115: there is no program {arguments.tf115}")
+    if arguments.plot and "sweep" not in arguments.only:
+        parser.error("--plot draws what the section sweep measures: add it to --only")
+    folder = os.path.dirname(os.path.abspath(arguments.plot or ""))
+    if not os.path.isdir(folder):
+        parser.error(f"--plot: there is no folder {folder}")
     bench = Bench(arguments)
     print(machine())
     for column in (OURS, THEIRS):
@@ -64,13 +77,18 @@ def main():
         if worker is None:
             continue
         try:
-            print(f"{column}: TensorFlow {worker.ask('version')}")
+            version = worker.ask("version")
+            print(f"{column}: TensorFlow {version}")
+            if column == THEIRS and not version.startswith("1.15"):
+                parser.error(f"{arguments.tf115} has no TensorFlow 1.15")
         except Refused as error:
             parser.error(f"{bench.workers.pythons[column]}: {error}")
     print(f"NumPy {np.__version__}")
     try:
         for name in arguments.only:
             sections.SECTIONS[name](bench)
+        if not bench.measured:
+            parser.error(f"no row of {', '.join(arguments.only)} has {arguments.match}")
     finally:
         bench.workers.close()
 

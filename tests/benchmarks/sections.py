@@ -319,7 +319,7 @@ def sweep(bench):
                     line = found.setdefault((axis, kind), {}).setdefault(column, [])
                     line.append((x, sorted(times)[len(times) // 2]))
         table.close()
-    if bench.plot:
+    if bench.plot and found:
         from plot import draw
 
         draw(found, bench.plot)

@@ -12,6 +12,7 @@ from contrib_opt.mixed_precision import (
     LossScaleOptimizer,
 )
 from optimizers.problems import DENSE, LINEAR, STEPS, EagerRun, GraphRun
+from optimizers.runtimes import run_program
 
 RUNS = {
     "ref": lambda *run: GraphRun(*run, use_resource=False),
@@ -204,3 +205,48 @@ def test_managers_that_programs_derive():
     assert float(manager.seen.numpy()) == 8.0
     assert float(var.numpy()) == 0.0
     assert optimizer.variables()[-1] is manager.seen
+
+
+# In a process of its own, without eager mode, whose collectives would wait.
+IN_A_SESSION_OF_A_STRATEGY = """
+import tensorflow.compat.v1 as tf
+from contrib_opt import LARSOptimizer
+from contrib_opt.mixed_precision import FixedLossScaleManager, LossScaleOptimizer
+
+tf.disable_v2_behavior()
+cpu = tf.config.experimental.list_physical_devices("CPU")[0]
+device = tf.config.experimental.VirtualDeviceConfiguration()
+tf.config.experimental.set_virtual_device_configuration(cpu, [device] * 2)
+strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+run = getattr(strategy, "run", None) or strategy.experimental_run_v2
+
+def trained(optimizer):
+    with strategy.scope():
+        w = tf.get_variable("w", initializer=[1.0, 2.0], use_resource=True)
+        step = tf.train.get_or_create_global_step()
+        train_op = run(lambda: optimizer.minimize(tf.reduce_sum(w * w), step))
+        with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(5):
+                session.run(strategy.experimental_local_results(train_op))
+            return session.run([step, *w.values])
+
+for make in (
+    lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    lambda: LARSOptimizer(0.5, eeta=0.1),
+):
+    with tf.Graph().as_default():
+        _, plain, _ = trained(make())
+    with tf.Graph().as_default():
+        scaled = LossScaleOptimizer(make(), FixedLossScaleManager(1024.0))
+        step, first, second = trained(scaled)
+    assert step == 5
+    assert first.tolist() == second.tolist() == plain.tolist() != [1.0, 2.0]
+print("trained")
+"""
+
+
+def test_session_of_a_strategy_counts_its_steps():
+    """With a global step an optimizer returns an operation for each replica."""
+    stdout, _ = run_program(IN_A_SESSION_OF_A_STRATEGY)
+    assert stdout.splitlines()[-1] == "trained"
