@@ -56,9 +56,7 @@ def main():
         default=list(sections.SECTIONS),
         help="of " + ", ".join(sections.SECTIONS),
     )
-    parser.add_argument(
-        "--match", default="", metavar="TEXT", help="rows with TEXT"
-    )
+    parser.add_argument("--match", default="", metavar="TEXT", help="rows with TEXT")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each column")
     parser.add_argument("--plot", metavar="PNG", help="draw the section sweep")
     parser.add_argument("--quick", action="store_true", help="small and rough")
