@@ -28,6 +28,7 @@ from contrib_opt.mixed_precision.scaling import (
     unscaled_gradients,
 )
 from contrib_opt.optimizers.conditional import update_if
+from contrib_opt.optimizers.tensorflow_step import apply_gradients
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
 
 
@@ -98,7 +99,7 @@ class LossScaleOptimizer(WrapperOptimizer):
 
         def update(grads):
             pairs = zip(grads, variables)
-            return self._optimizer.apply_gradients(pairs, global_step, name)
+            return apply_gradients(self._optimizer, pairs, global_step, name)
 
         finite = update_if(all_finite(grads), update, list(grads))
         with tf.control_dependencies([finite]):

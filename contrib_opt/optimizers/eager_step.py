@@ -103,11 +103,12 @@ def settings(optimizer):
       A hashable value: pairs of a name and a number, a string or a function.
     """
     found = []
+    hyperparameters = getattr(optimizer, "_hyperparameters", ())
     for name, value in vars(optimizer).items():
         kind = type(value)
         if kind in _SETTING_TYPES:
             # TensorFlow counts restored checkpoints in an attribute '_self_...'.
-            if name[1:] not in optimizer._hyperparameters and name[:6] != "_self_":
+            if name[1:] not in hyperparameters and name[:6] != "_self_":
                 found.append((name, value))
         elif kind is list:
             found += [(name, part) for part in value if type(part) is str]

@@ -22,6 +22,7 @@ import tensorflow.compat.v1 as tf
 from contrib_opt import _tf
 from contrib_opt.optimizers.conditional import update_if
 from contrib_opt.optimizers.hyperparameters import check_scalar
+from contrib_opt.optimizers.tensorflow_step import apply_gradients
 from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
@@ -117,7 +118,7 @@ class DropStaleGradientOptimizer(WrapperOptimizer):
 
         def update(grads):
             pairs = zip(grads, variables)
-            return self._optimizer.apply_gradients(pairs, global_step, name)
+            return apply_gradients(self._optimizer, pairs, global_step, name)
 
         fresh = age <= tf.cast(self._staleness, age.dtype)
         applied = update_if(fresh, update, list(grads))

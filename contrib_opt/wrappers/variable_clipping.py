@@ -38,6 +38,7 @@ from contrib_opt.optimizers.hyperparameters import (
     evaluate,
 )
 from contrib_opt.optimizers.kernels import colocated
+from contrib_opt.optimizers.tensorflow_step import apply_gradients
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 from contrib_opt.wrappers.wrapper import WrapperOptimizer
 
@@ -125,7 +126,7 @@ class VariableClippingOptimizer(WrapperOptimizer):
 
     def _apply_checked(self, grads_and_vars, global_step, name):
         with tf.name_scope(name, self._name) as scope:
-            update = self._optimizer.apply_gradients(grads_and_vars, global_step)
+            update = apply_gradients(self._optimizer, grads_and_vars, global_step)
             with tf.control_dependencies([] if update is None else [update]):
                 clipped = [
                     (self._touched(grad, var), var)

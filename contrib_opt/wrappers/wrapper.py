@@ -13,6 +13,7 @@ from contrib_opt.optimizers.gradients import (
     checked_gradients,
     pairs_of,
 )
+from contrib_opt.optimizers.tensorflow_step import apply_gradients
 from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
@@ -81,7 +82,7 @@ class WrapperOptimizer(_tf.delegating_to_optimizer(), tf.train.Optimizer):
         The gradients fit. grads_and_vars itself, and not a copy, is best handed on:
         another optimizer of this package then does not check them again.
         """
-        return self._optimizer.apply_gradients(grads_and_vars, global_step, name)
+        return apply_gradients(self._optimizer, grads_and_vars, global_step, name)
 
     def get_slot(self, var, name):
         """The wrapped optimizer's slot `name` of `var`, or None."""
