@@ -27,6 +27,15 @@ def apply_gradients(optimizer, grads_and_vars, global_step=None, name=None):
     return step.compiled_steps.take(step, pairs_of(grads_and_vars), global_step, name)
 
 
+def tensors_of(optimizer):
+    """The attributes that are Tensors, by name: what `_prepare` leaves for a step."""
+    return {
+        name: value
+        for name, value in vars(optimizer).items()
+        if tf.is_tensor(value) and not hasattr(value, "assign")
+    }
+
+
 class _Step:
     """What `CompiledSteps` asks of an optimizer, for one of TensorFlow's."""
 
@@ -39,7 +48,7 @@ class _Step:
     def _values_of_step(self, global_step):
         del global_step
         self._optimizer._prepare()
-        return {k: v for k, v in vars(self._optimizer).items() if tf.is_tensor(v)}
+        return tensors_of(self._optimizer)
 
     def _step_settings(self, variables):
         del variables
@@ -51,7 +60,7 @@ class _Step:
         with one_at_a_time(self):
             if values is None:
                 return optimizer.apply_gradients(pairs, global_step, name)
-            tensors = {k: v for k, v in attributes.items() if tf.is_tensor(v)}
+            tensors = tensors_of(optimizer)
             attributes["_prepare"] = lambda: attributes.update(values)
             try:
                 return optimizer.apply_gradients(pairs, global_step, name)

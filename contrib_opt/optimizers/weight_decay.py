@@ -49,6 +49,7 @@ from contrib_opt.optimizers.hyperparameters import (
     check_hyperparameter,
     evaluate,
 )
+from contrib_opt.optimizers.tensorflow_step import tensors_of
 from contrib_opt.optimizers.threads import one_at_a_time
 from contrib_opt.optimizers.unwrap import tensorflow_variable
 
@@ -95,10 +96,6 @@ def checked_decay_var_list(decay_var_list):
         )
     # The variables are kept as well, so that no other gets one of the ids.
     return {id(var): var for var in variables}
-
-
-def _is_tensor(value):
-    return tf.is_tensor(value) and not hasattr(value, "assign")
 
 
 def _tensors_of(grads_and_vars):
@@ -246,7 +243,7 @@ class DecoupledWeightDecayExtension(ContribOptimizer):
             # TensorFlow's optimizers evaluate their hyperparameters here, and keep the
             # Tensors as attributes.
             self._decoupled_base()._prepare()
-            values.update((k, v) for k, v in vars(self).items() if _is_tensor(v))
+            values.update(tensors_of(self))
         return values
 
     def _prepare(self):
