@@ -113,6 +113,7 @@ def train_copies(worker, kind):
         "before": float(before),
         "loss": float(seen["loss"]),
         "global_step": int(seen["global_step"]),
+        "is_resource": hasattr(step, "handle"),
         "centers": {n: v.tolist() for n, v in seen["centers"].items()},
     }
 

@@ -48,7 +48,8 @@ def check(case, found, expected):
         assert np.all(table[:9] != TABLE[:9])
     if not case.together:
         taken = found["after"]["global_step"] + found["after"].get("stale_counter", 0)
-        assert taken == STEPS + 2 * FREE_STEPS, case.id
+        taken -= STEPS
+        assert_counted(taken, 2 * FREE_STEPS, case.use_resource, case.id)
 
 
 def check_copies(kind, found):
@@ -58,4 +59,10 @@ def check_copies(kind, found):
         assert each["centers"] == found[0]["centers"], kind
     # ModelAverage counts the averages, the others the exchanges of each worker.
     exchanges = 2 * FREE_STEPS / 4 * (1 if kind == "ModelAverage" else 2)
-    assert found[0]["global_step"] == exchanges, kind
+    assert_counted(found[0]["global_step"], exchanges, found[0]["is_resource"], kind)
+
+
+def assert_counted(counted, steps, is_resource, what):
+    """A ref variable may lose one of two increments at the same time."""
+    least = steps if is_resource else steps // 2
+    assert least <= counted <= steps, what
