@@ -250,7 +250,8 @@ def compiled(optimizer, pairs, global_step, values):
     """Compiles a step of `optimizer`.
 
     Args:
-      optimizer: a `ContribOptimizer` whose variables exist.
+      optimizer: a `ContribOptimizer`, or what stands for an optimizer of TensorFlow's
+        (contrib_opt/optimizers/tensorflow_step.py), whose variables exist.
       pairs: list of (gradient, variable), as `checked_gradients` returns it.
       global_step: a variable or None.
       values: what `_values_of_step` returns.

@@ -39,8 +39,6 @@ def tensors_of(optimizer):
 class _Step:
     """What `CompiledSteps` asks of an optimizer, for one of TensorFlow's."""
 
-    _hyperparameters = ()
-
     def __init__(self, optimizer):
         self._optimizer = optimizer
         self.compiled_steps = eager_step.CompiledSteps()
